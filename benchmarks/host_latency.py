@@ -5,12 +5,13 @@ against no hook and against an empty one (`true`).
 
 The experience is that of the sample corpus, or is learned from a folder of logs; the hooks are
 those that `journeyman hosts install claude-code` writes. First they run as clients start them,
-through a shell; a bare Python is timed beside them, because the client is one. Then the real Claude
-Code works against a scripted model, if it is installed: three sessions with no hook, an empty hook
-and ours take turns, so that the machine treats them alike. A prompt is timed from the moment it is
-sent to the first request for an answer, a gated call from there to the next request. Every prompt
-of ours builds an opening: the session's budget is raised for that. Medians are printed, and last
-what ours adds, with its ratio to an empty hook.
+through a shell; a bare Python is timed beside them, because the client is one. Then the plugin of
+Hermes is called as Hermes calls it, in this process. Then the real Claude Code works against a
+scripted model, if it is installed: three sessions with no hook, an empty hook and ours take turns,
+so that the machine treats them alike. A prompt is timed from the moment it is sent to the first
+request for an answer, a gated call from there to the next request. Every prompt of ours builds an
+opening: the session's budget is raised for that. Medians are printed, and last what ours adds, with
+its ratio to an empty hook.
 """
 
 import argparse
@@ -34,6 +35,8 @@ from typing import Any
 
 from journeyman import Journeyman
 from journeyman.hosts import client
+from journeyman.hosts.hermes import HermesPlugin
+from journeyman.hosts.hermes_link import Link
 from journeyman.models.model import Reply
 from journeyman.testing import ScriptedServer, calls, says, write_corpus
 from journeyman.testing.wire_formats import Endpoint, Exchange
@@ -162,6 +165,38 @@ def hook_processes(bench: Bench, rounds: int) -> Times:
             times[event].append(took_ms)
             given += bool(printed)
     assert given >= rounds, "the benchmark should add something to every session"
+    return times
+
+
+def hermes_plugin(bench: Bench, rounds: int) -> Times:
+    """Return the times in ms that the plugin adds within Hermes, by the moment."""
+    os.environ["TERMINAL_CWD"] = str(bench.work)
+    plugin = HermesPlugin(Link(str(bench.home)))
+    terminal = {"name": "terminal", "description": "Run a command", "parameters": {}}
+    times: Times = defaultdict(list)
+    given = 0
+    for number in range(rounds):
+        session, task = str(uuid.uuid4()), bench.tasks[number % len(bench.tasks)]
+        for name in ("first request", "later request"):
+            request = {
+                "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": task}],
+                "tools": [{"type": "function", "function": terminal}],
+            }
+            began = time.perf_counter()
+            changed = plugin.llm_request(
+                request=request,
+                session_id=session,
+                turn_id=f"{session}:t:1",
+                api_mode="chat_completions",
+            )
+            times[name].append(1_000 * (time.perf_counter() - began))
+            given += changed is not None
+        calling = {"tool_name": "terminal", "session_id": session, "tool_call_id": session}
+        began = time.perf_counter()
+        plugin.tool_request(args=_CALL, **calling)
+        plugin.pre_tool_call(args=_CALL, **calling)
+        times["gated call"].append(1_000 * (time.perf_counter() - began))
+    assert given, "the benchmark should add an opening to some sessions"
     return times
 
 
@@ -297,6 +332,11 @@ def main() -> None:
                     hooks[event] / hooks["bare Python"],
                 )
                 print(f"  {event} adds {added:.0f} ms to an empty hook; bare Python x {ratio:.2f}")
+            hermes = show(
+                f"within Hermes, medians of {asked.rounds}:", hermes_plugin(bench, asked.rounds)
+            )
+            for name, median in hermes.items():
+                print(f"  {name}: bare Python x {median / hooks['bare Python']:.2f}")
             if asked.claude is None:
                 print("Claude Code is not installed: pass its program with --claude.")
                 return

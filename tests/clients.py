@@ -16,10 +16,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 from tests.program import Command
-
-TIMEOUT_S = 180.0
-"""A client that takes longer than this hangs."""
-
+from tests.waiting import LONGEST_S
 
 HOOK = """
 import json, sys
@@ -122,7 +119,7 @@ class ClientHome:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_S,
+            timeout=LONGEST_S,
             check=False,
         )
         if code is not None:

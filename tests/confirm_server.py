@@ -26,6 +26,7 @@ import httpx2
 from msgspec import Struct
 from tests import databases
 from tests.confirm_core import LOOK_S
+from tests.waiting import LONGEST_S
 
 from journeyman.confirm import credentials
 from journeyman.confirm.policy import read_policy
@@ -155,20 +156,12 @@ def plain_client(**options: Any) -> httpx2.Client:
     """A client for addresses without TLS, which skips reading the machine's certificates: that
     takes longer than most requests.
     """
-    return httpx2.Client(**{"timeout": 30, "trust_env": False, "verify": False, **options})
+    return httpx2.Client(**{"timeout": LONGEST_S, "trust_env": False, "verify": False, **options})
 
 
 def bearer(secret: str) -> dict[str, str]:
     """The header that carries a token or key."""
     return {"Authorization": f"Bearer {secret}"} if secret else {}
-
-
-def until(true: Callable[[], bool], within_s: float = 20) -> None:
-    """Wait until a condition holds; fail if it does not in time."""
-    end = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < end, "it did not become so"
-        time.sleep(0.005)
 
 
 class Spoken(Struct, frozen=True):
@@ -183,7 +176,7 @@ def spoken(port: int, text: bytes, *, endless: bytes = b"") -> Spoken:
     """Send exactly this text, without a library that would correct it; repeat `endless` until the
     other side closes the connection.
     """
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONGEST_S) as line:
         line.sendall(text)
         with suppress(ConnectionError):
             while endless:

@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 from tests.clients import CLIENTS
 from tests.hosts import HostHome
+from tests.waiting import until
 
 import journeyman
 from journeyman.testing import ScriptedServer
@@ -149,31 +151,34 @@ class HermesHome(HostHome):
         if process == 0:
             os.chdir(self.work)
             os.execvpe(self.program, [str(self.program), "chat", "--cli"], environ)
-        screen, waiting, ends = "", [*lines], time.monotonic() + 120
-        last, was_interrupted = time.monotonic(), False
+        screen, waiting, quiet, was_interrupted = "", [*lines], 0, False
+
+        def is_over() -> bool:
+            nonlocal screen, quiet, was_interrupted
+            if not was_interrupted and is_interrupted():
+                os.write(terminal, b"\x03")
+                was_interrupted = True
+            if select.select([terminal], [], [], 0.2)[0]:
+                try:
+                    received = os.read(terminal, 65_536)
+                except OSError:
+                    return True
+                screen += received.decode("utf-8", "replace")
+                os.write(terminal, b"\x1b[1;1R" * received.count(b"\x1b[6n"))
+                quiet = 0
+            elif (quiet := quiet + 1) > 12 and (waiting or is_answered()):
+                line = waiting.pop(0) if waiting else "/quit"
+                os.write(terminal, line.encode())
+                time.sleep(0.2)
+                os.write(terminal, b"\r")
+                quiet = 0
+            return False
+
         try:
-            while time.monotonic() < ends:
-                if not was_interrupted and is_interrupted():
-                    os.write(terminal, b"\x03")
-                    was_interrupted = True
-                if select.select([terminal], [], [], 0.2)[0]:
-                    try:
-                        received = os.read(terminal, 65_536)
-                    except OSError:
-                        break
-                    screen += received.decode("utf-8", "replace")
-                    os.write(terminal, b"\x1b[1;1R" * received.count(b"\x1b[6n"))
-                    last = time.monotonic()
-                elif time.monotonic() - last > 2.5:
-                    if not waiting and not is_answered():
-                        continue
-                    line = waiting.pop(0) if waiting else "/quit"
-                    os.write(terminal, line.encode())
-                    time.sleep(0.2)
-                    os.write(terminal, b"\r")
-                    last = time.monotonic()
-            else:
-                os.kill(process, 15)
+            until(is_over)
+        except AssertionError:
+            os.kill(process, signal.SIGTERM)
+            raise
         finally:
             os.waitpid(process, 0)
             os.close(terminal)

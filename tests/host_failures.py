@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 
-from tests.hosts import HostHome, serving, until
+from tests.hosts import HostHome, serving
+from tests.waiting import until
 
 from journeyman.hosts.client import socket_path
 

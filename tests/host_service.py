@@ -7,11 +7,12 @@ requests to the service as hosts send them.
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.waiting import LONGEST_S, deadline
 
 from journeyman import Journeyman
 from journeyman.hosts.imports import ImportQueue
@@ -115,12 +116,12 @@ class Desk:
         operation: str,
         host: str = "hermes",
         *,
-        within_s: float = 30.0,
+        within_s: float = LONGEST_S,
         is_received: bool = True,
         **body: Any,
     ) -> Any:
         """Send one request, and return the answer; None if it is empty."""
-        exchange = Exchange(host=host, ends=time.monotonic() + within_s)
+        exchange = Exchange(host=host, ends=deadline(within_s))
         answer = self.service.handle(operation, json.dumps(body).encode(), exchange)
         exchange.finish(is_received=is_received)
         return json.loads(answer) if answer else None

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import httpx2
 from tests.clients import ClientHome
 from tests.confirm_server import bearer, plain_client
 from tests.program import Command, Process
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.hosts import client
@@ -37,9 +37,8 @@ PUSH = "git push --force origin {0}; touch {0}.ran"
 PROJECT_MARK = "Commands that work here, most used first"
 REMEDY = "It was fixed by `./build-index notes.txt`, then `./check-index notes.txt` again."
 
-CONFIRM_S, GATE_S, STORED_S = 30, 6, 10.0
-"""How long a person has to decide, how long the gate waits where no one can, and how soon after its
-end a session must be stored."""
+CONFIRM_S, GATE_S = 30, 6
+"""How long a person has to decide, and how long the gate waits where no one can."""
 
 _REQUESTS = (
     "Look whether the index of the notes is up to date",
@@ -150,14 +149,14 @@ class HostHome(ClientHome):
         """Wait for a session in the store, and return it as `sessions list` shows it. Nobody
         imports it but the resident process.
         """
-        ends = time.monotonic() + STORED_S
-        while True:
-            listed = self.command.json("sessions", "list", "--limit", "1000")
-            for one in listed:
+
+        def found() -> Any:
+            for one in self.command.json("sessions", "list", "--limit", "1000"):
                 if one["session"]["id"] == session and is_complete(one):
                     return one
-            assert time.monotonic() < ends, f"{session} is not stored: {listed}"
-            time.sleep(0.2)
+            return None
+
+        return until(found)
 
 
 _POLICY = """
@@ -169,8 +168,8 @@ edits = ["arguments"]
 
 
 class WatchedServer(ScriptedServer):
-    """A scripted model server that knows when each request came, and does something before it
-    replies: the client waits for the reply, so that it happens at a certain moment of the session.
+    """A scripted model server that does something before it replies: the client waits for the
+    reply, so that it happens at a certain moment of the session.
     """
 
     def __init__(
@@ -179,14 +178,14 @@ class WatchedServer(ScriptedServer):
         before_reply: Callable[[int], None] = lambda _number: None,
     ) -> None:
         super().__init__(script)
-        self.times: list[float] = []
+        self._replies = 0
         self._before_reply = before_reply
 
     def answer(
         self, target: Endpoint, path: str, headers: dict[str, str], body: Mapping[str, Any]
     ) -> tuple[Reply, Exchange]:
-        self.times.append(time.monotonic())
-        self._before_reply(len(self.times))
+        self._replies += 1
+        self._before_reply(self._replies)
         return super().answer(target, path, headers, body)
 
 
@@ -206,16 +205,12 @@ class Resident:
         url: str = self.status["parts"]["page"]
         return url
 
-    def pending(self, within_s: float = 20.0) -> dict[str, Any]:
+    def pending(self) -> dict[str, Any]:
         """Wait for the next call that is held, and return its confirmation."""
-        ends = time.monotonic() + within_s
-        while True:
-            answer = self._client.get("/confirmations?status=pending", headers=bearer(self.key))
-            if cards := answer.json()["confirmations"]:
-                card: dict[str, Any] = cards[0]
-                return card
-            assert time.monotonic() < ends, "nothing is waiting for a decision"
-            time.sleep(0.05)
+        path, headers = "/confirmations?status=pending", bearer(self.key)
+        cards = until(lambda: self._client.get(path, headers=headers).json()["confirmations"])
+        card: dict[str, Any] = cards[0]
+        return card
 
     def card(self, card: Mapping[str, Any]) -> dict[str, Any]:
         """Return a confirmation as it is now."""
@@ -251,21 +246,15 @@ def serving(home: HostHome, key: str = "") -> Iterator[Resident]:
     finally:
         if process.running:
             process.signal(signal.SIGTERM)
-        process.wait(within_s=20)
+        process.wait()
 
 
 def ask(home: HostHome, operation: str, body: Any, host: str = "claude-code") -> Any:
     """Send one request to the resident process."""
     sent = json.dumps(body).encode()
-    return json.loads(client.request(str(home.journeyman), operation, host, sent, timeout_s=10))
-
-
-def until(is_so: Callable[[], bool], within_s: float = 30.0) -> None:
-    """Wait until a condition holds; fail if it does not in time."""
-    ends = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < ends, "it did not become so"
-        time.sleep(0.05)
+    return json.loads(
+        client.request(str(home.journeyman), operation, host, sent, timeout_s=LONGEST_S)
+    )
 
 
 def free_port() -> int:

@@ -20,7 +20,6 @@ class LineClient:
     """A connection to a server process, initialized."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.pid = process.pid
         self._process, self._sent = process, 0
         self.about = self.ask("initialize", **_ABOUT)
         self._send({"method": "notifications/initialized"})
@@ -47,13 +46,14 @@ class LineClient:
 
 @contextmanager
 def connected(
-    program: Sequence[str], environ: Mapping[str, str], folder: Path
+    program: Sequence[str], environ: Mapping[str, str], folder: Path, errors: Any = None
 ) -> Iterator[LineClient]:
     """Start a server, and end it by closing its input."""
     with subprocess.Popen(
         [*program, "mcp"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=errors,
         env=dict(environ),
         cwd=folder,
         text=True,

@@ -12,8 +12,9 @@ from typing import Any
 import httpx2
 from tests.clients import client_program
 from tests.confirm_server import plain_client
-from tests.hosts import HostHome, free_port, until
+from tests.hosts import HostHome, free_port
 from tests.program import Process
+from tests.waiting import LONGEST_S, until
 
 import journeyman.hosts
 from journeyman.hosts import client
@@ -82,7 +83,7 @@ class OpencodeHome(HostHome):
         program = [str(client_program("opencode")), "serve", "--port", str(port)]
         process = Process(program, self.command.environ | OFFLINE, self.work)
         try:
-            with plain_client(base_url=f"http://127.0.0.1:{port}", timeout=120) as http:
+            with plain_client(base_url=f"http://127.0.0.1:{port}", timeout=LONGEST_S) as http:
                 until(lambda: "listening" in process.printed or not process.running)
                 assert process.running, process.printed
                 yield OpencodeApi(http)

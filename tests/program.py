@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from journeyman import cli
+from tests.waiting import LONGEST_S
 
-TIMEOUT_S = 120.0
-"""A process that takes longer than this hangs."""
+from journeyman import cli
 
 
 class Command:
@@ -108,12 +107,10 @@ class Process:
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def wait(
-        self, *, code: int | None = None, within_s: float = TIMEOUT_S
-    ) -> subprocess.CompletedProcess[str]:
-        """Wait until it exits; kill it if that takes too long."""
+    def wait(self, *, code: int | None = None) -> subprocess.CompletedProcess[str]:
+        """Wait until it exits; kill it if it hangs."""
         try:
-            ended = self._process.wait(within_s)
+            ended = self._process.wait(LONGEST_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             ended = self._process.wait()

@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tests import waiting
+
 import journeyman
 
 ROOT = Path(journeyman.__file__).parent
@@ -35,6 +37,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 RANK = {name: rank for rank, line in enumerate(LAYERS) for name in line}
 
 BANNED_WORDS = {"util", "utils", "helper", "helpers", "common", "misc"}
+
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime"}
+CLOCKS |= {f"{name}_ns" for name in CLOCKS}
+CLOCKS |= {"getrusage", "wait4", "ru_utime", "ru_stime", "default_timer"}
 
 # Libraries that a surface must not use directly, bypassing the facade.
 BELOW_THE_FACADE = {"sqlalchemy", "sqlite3", "psycopg"}
@@ -202,4 +208,39 @@ def test_no_vague_names() -> None:
                 words = {word.lower() for word in re.findall(r"[A-Z][a-z]+", node.name)}
                 if words & BANNED_WORDS:
                     wrong.append(f"{module}.{node.name}")
+    assert not wrong
+
+
+def clock_readings(source: str) -> list[int]:
+    """The lines that read a clock which only measures durations, and those that compare or subtract
+    the time of day: a test may only pass that on.
+    """
+    nodes = [*ast.walk(ast.parse(source))]
+    now = {"time.time()", "time.time_ns()", "datetime.now()"}
+    now |= {
+        ast.unparse(target)
+        for node in nodes
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) in now
+        for target in node.targets
+    }
+    lines = []
+    for node in nodes:
+        name = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "name", "")
+        is_difference = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+        if name in CLOCKS or (
+            (is_difference or isinstance(node, ast.Compare))
+            and any(ast.unparse(one) in now for one in ast.walk(node) if isinstance(one, ast.expr))
+        ):
+            lines.append(node.lineno)
+    return lines
+
+
+def test_no_test_watches_the_clock() -> None:
+    """How long something takes depends on the machine. Only tests/waiting.py looks at a clock."""
+    example = "a = time.time()\nassert time.time() < 2\nassert b - a\nfrom time import monotonic"
+    assert clock_readings(example) == [2, 3, 4]
+    wrong = []
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        if path != Path(waiting.__file__):
+            wrong += [f"{path}:{line}" for line in clock_readings(path.read_text())]
     assert not wrong

@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 import pytest
 from _pytest.mark import ParameterSet
-from tests.program import TIMEOUT_S, Command
+from tests.program import Command
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.cli import command_line
 from journeyman.gate.decision import rules_file
@@ -202,7 +203,7 @@ def ran(line: str, command: Command) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=TIMEOUT_S,
+        timeout=LONGEST_S,
     )
 
 

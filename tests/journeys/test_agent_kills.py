@@ -15,7 +15,8 @@ from threading import Condition
 import pytest
 from msgspec import Struct
 from tests.model_server import Answer, ModelServer, Received, calls, says
-from tests.program import TIMEOUT_S, Command
+from tests.program import Command
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.outcomes.judge import judge
@@ -37,7 +38,7 @@ class Counting:
         self.rounds = 0
         self.told: dict[str, str] = {}
         self.too_early: list[str] = []
-        self.times: list[float] = []
+        self.requests = 0
         self._arrived = Condition()
 
     def __call__(self, request: Received) -> Answer:
@@ -50,7 +51,7 @@ class Counting:
         self.too_early += [call for call, text in results.items() if stored.get(call) != text]
         self.told |= results
         with self._arrived:
-            self.times.append(time.monotonic())
+            self.requests += 1
             self._arrived.notify_all()
         time.sleep(0.02)  # like the latency of a real model
         return self._answer()
@@ -85,7 +86,7 @@ class Counting:
     def wait_for_requests(self, number: int) -> bool:
         """Wait until this many requests have arrived."""
         with self._arrived:
-            return self._arrived.wait_for(lambda: len(self.times) >= number, TIMEOUT_S)
+            return self._arrived.wait_for(lambda: self.requests >= number, LONGEST_S)
 
 
 def stored_results(home: Path) -> dict[str, str]:
@@ -119,7 +120,7 @@ class Place:
 
     def kill(self, *arguments: str, requests: int, later_s: float = 0.0) -> None:
         """Start a run and kill it at its n-th request, or `later_s` seconds after it."""
-        before = len(self.counting.times)
+        before = self.counting.requests
         running = self.command.start(*arguments, **self.environ)
         arrived = self.counting.wait_for_requests(before + requests)
         time.sleep(later_s)
@@ -147,7 +148,7 @@ def found(place: Place) -> Found | None:
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
         sessions = journeyman.sessions.list()
         if not sessions:
-            assert (counting.times, written(home)) == ([], {})
+            assert (counting.requests, written(home)) == (0, {})
             return None
         (overview,) = sessions
         session = overview.session.id
@@ -214,7 +215,7 @@ def test_an_undisturbed_run(tmp_path: Path) -> None:
     state = found(place)
     assert state is not None
     assert {judge(call).status for call in state.calls} == {"ok"}
-    assert len(place.counting.times) == REQUESTS
+    assert place.counting.requests == REQUESTS
 
 
 def test_killed_while_a_tool_runs(tmp_path: Path) -> None:
@@ -226,11 +227,8 @@ def test_killed_while_a_tool_runs(tmp_path: Path) -> None:
     place.server.then(calls(("terminal", {"command": write}), ids=["1"]))
     with place.server:
         running = place.command.start(*TASK, **place.environ)
-        until = time.monotonic() + TIMEOUT_S
-        while not written(home):
-            assert running.running, running.wait().stderr
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: written(home) or not running.running)
+        assert running.running, running.wait().stderr
         running.signal(signal.SIGKILL)
         running.wait()
         go_on.touch()

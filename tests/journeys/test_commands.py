@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from benchmarks.import_speed import write_large_claude_log
 from tests.program import Command
+from tests.waiting import LONGEST_S
 
 from journeyman.agent.tools import confinement
 from journeyman.cli.context import exit_on_sigterm
@@ -645,7 +646,7 @@ def test_a_pipe_that_is_closed_early_is_not_an_error(filled: Command) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=LONGEST_S,
     )
     assert done.stdout.startswith("[")
     assert "Traceback" not in done.stderr
@@ -667,7 +668,7 @@ def test_ctrl_c_during_an_import(command: Command, tmp_path: Path) -> None:
         while running.poll() is None and not (wal.exists() and wal.stat().st_size > 100_000):
             time.sleep(0.005)
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
+        _, said = running.communicate(timeout=LONGEST_S)
         if running.returncode != 0:
             break  # on a busy machine the import may finish before the signal is sent
     # Python itself exits by the signal if it hit code compiled from text, as libraries do.
@@ -693,7 +694,7 @@ main()
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=LONGEST_S,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,13 +17,13 @@ import pytest
 from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
 from tests.program import Command, Process
 from tests.tables import table
+from tests.waiting import LONGEST_S, until
 
 from journeyman.confirm.client import ConfirmClient
 from journeyman.confirm.schemas import Card
 from journeyman.records.confirmation import Tier
 from journeyman.records.errors import ConfirmationRefused
 
-_LONGEST_S = 60.0
 POLICY = """
 requester_limit = 100000
 [[rules]]
@@ -95,17 +94,8 @@ def ann(server: ConfirmServer) -> Iterator[ConfirmClient]:
         yield client
 
 
-def wait_for(look: Callable[[], Any]) -> Any:
-    """Wait until `look` returns something true, and return it."""
-    deadline = time.monotonic() + _LONGEST_S
-    while not (seen := look()):
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.02)
-    return seen
-
-
 def waiting_card(ann: ConfirmClient, action: str) -> Any:
-    return wait_for(
+    return until(
         lambda: next((one for one in ann.list(status="pending") if one.action == action), None)
     )
 
@@ -174,7 +164,7 @@ class TestRequest:
     def test_ctrl_c_cancels_the_request(self, office: Office, ann: ConfirmClient) -> None:
         running = office.start("request", "pay_later", "Perhaps")
         card = waiting_card(ann, "pay_later")
-        wait_for(lambda: card.short_id in running.printed)
+        until(lambda: card.short_id in running.printed)
         running.signal(signal.SIGINT)
         done = running.wait(code=1)
         assert f"the request {card.short_id} was cancelled" in done.stderr
@@ -424,7 +414,7 @@ class TestCredentials:
         office("token", "revoke", "runner")
         assert re.search(r"runner\s+ann\s.*revoked", office("token", "list").stdout)
         with ConfirmClient(office.server.url, token) as runner:
-            wait_for(lambda: is_refused(runner))
+            until(lambda: is_refused(runner))
         assert "no agent 'nobody'" in office("token", "revoke", "nobody", code=1).stderr
 
     def test_approver_key_link_and_codes(self, office: Office) -> None:
@@ -543,8 +533,8 @@ class TestServe:
                 with ConfirmClient(url, token) as agent:
                     card = agent.request("wave", "Hello")
                 following = pool.submit(follow, f"{url}/confirm/{card.id}/events", token)
-                assert listening.wait(_LONGEST_S)
-            assert following.result(_LONGEST_S)[0] == "event: confirmation"
+                assert listening.wait(LONGEST_S)
+            assert following.result(LONGEST_S)[0] == "event: confirmation"
         with (
             served(command, signal.SIGINT, "--anonymous") as (url, key),
             ConfirmClient(url) as nobody,
@@ -577,7 +567,7 @@ def served(
     """Run the service with the command line; yield its URL and the key that it showed."""
     running = command.start("confirm", "serve", "--port", "0", "--page-port", "0", *options)
     try:
-        said = wait_for(lambda: re.search(r"agents\s+(\S+)\n.*notices", running.printed, re.DOTALL))
+        said = until(lambda: re.search(r"agents\s+(\S+)\n.*notices", running.printed, re.DOTALL))
         key = re.search(r"jmk_\S+", running.printed)
         yield said[1], key[0] if key else ""
     finally:

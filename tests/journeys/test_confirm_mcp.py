@@ -3,7 +3,6 @@ The MCP server runs in this process, against a real service.
 """
 
 import json
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from mcp import Client
 from mcp.types import TextContent, Tool
 from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
@@ -161,7 +161,7 @@ class TestCalls:
         assert model.json("get_confirmation", id=asked["id"])["status"] == "pending"
         assert not waiting.done()
         ann.deny(asked["id"])
-        assert not waiting.result(timeout=30).is_error
+        assert not waiting.result(timeout=LONGEST_S).is_error
         again = model.ask("Pay more slowly")
         told = model.json("get_confirmation", id=again["id"], wait_seconds=1)
         assert told["status"] == "pending" == service.card(again["id"]).status
@@ -251,20 +251,19 @@ class TestPermission:
             assert card.action == "run_command"
             if decision == "approve":
                 ann.approve(card.id, card.digest)
-                assert answer.result(10) == {"behavior": "allow", "updatedInput": call}
+                assert answer.result(LONGEST_S) == {"behavior": "allow", "updatedInput": call}
             else:
                 ann.deny(card.id, reason="not today")
-                told = answer.result(10)
+                told = answer.result(LONGEST_S)
                 assert told["behavior"] == "deny"
                 assert "not today" in told["message"]
 
 
 def _waiting(ann: ConfirmClient, arguments: dict[str, Any]) -> Card:
     """The confirmation for a call, as soon as there is one."""
-    ends = time.monotonic() + 10
-    while time.monotonic() < ends:
-        for card in ann.list(status="pending"):
-            if card.details.get("arguments") == arguments:
-                return card
-        time.sleep(0.02)
-    raise AssertionError("no confirmation was requested")
+
+    def found() -> list[Card]:
+        cards = ann.list(status="pending")
+        return [card for card in cards if card.details.get("arguments") == arguments]
+
+    return until(found)[0]

@@ -29,6 +29,7 @@ from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
 from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
 from tests.tables import table
 from tests.unit.notify.fake_services import PostBox
+from tests.waiting import LONGEST_S, until, until_async
 
 from journeyman import Journeyman
 from journeyman.confirm.audit import read_head, verify
@@ -48,7 +49,6 @@ from journeyman.testing import ScriptedModel
 from journeyman.testing.scripted_model import calls, says
 from journeyman.text.display import visible
 
-LONGEST_S = 30.0
 POLICY = """
 requester_limit = 100000
 
@@ -90,15 +90,6 @@ def run_core(
             await work(core)
 
     asyncio.run(run())
-
-
-def until(found: Callable[[], Any]) -> Any:
-    """Wait until `found` returns something true, and return it."""
-    deadline = time.monotonic() + LONGEST_S
-    while not (there := found()):
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.02)
-    return there
 
 
 def test_story_01_approval_fatigue(tmp_path: Path) -> None:
@@ -653,11 +644,10 @@ class TestStory12Restart:
 
     @staticmethod
     async def _wait_until_sent(core: Core, card: Confirmation) -> None:
-        for _ in range(1_000):
-            if (await core.now(card)).notice.status == "sent":
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError("no notice was sent")
+        async def is_sent() -> bool:
+            return (await core.now(card)).notice.status == "sent"
+
+        await until_async(is_sent)
 
 
 class TestStory13Prefetch:
@@ -869,11 +859,12 @@ class TestStory17NoticeFailure:
                 core = Core(service, store, clock)
                 try:
                     card = await core.ask(details={"at": urls[0][-4:]})
-                    for _ in range(1_000):
-                        card = await core.now(card)
-                        if card.notice.status != "waiting":
-                            break
-                        await asyncio.sleep(0.02)
+
+                    async def is_reported() -> bool:
+                        return (await core.now(card)).notice.status != "waiting"
+
+                    await until_async(is_reported)
+                    card = await core.now(card)
                     name = f"ann{len(urls)}"
                     await core.approve(card, core.approver(name))
                     return card

@@ -16,6 +16,7 @@ import pytest
 from tests.program import Command
 from tests.tables import table
 from tests.turns import agent, call, chat, user
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.records import KeptOut, MinedSession, SessionId
@@ -237,7 +238,7 @@ def on_terminal(program: Command, typed: str, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=LONGEST_S,
     )
     for end in (ours, theirs):
         os.close(end)

@@ -6,9 +6,7 @@ import json
 import re
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,6 @@ from tests.claude_code_host import ClaudeHome, bash, run_claude
 from tests.host_failures import FAILURES, Failure, absent, hanging, killed
 from tests.hosts import (
     AGAIN,
-    CONFIRM_S,
     GATE_S,
     PROJECT_MARK,
     PUSH,
@@ -53,8 +50,6 @@ _LONGEST_TEXT = 6_000
 
 SETTINGS = ".claude/settings.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
-LONGEST_S = 60.0
-"""What a session may take in all: six hooks, each up to its deadline, and the client itself."""
 
 
 @pytest.mark.parametrize("name", VERSIONS)
@@ -157,8 +152,6 @@ def test_a_person_decides_on_the_page(tmp_path: Path) -> None:
     said = [str(one.body["messages"]) for one in model.requests]
     assert "denied by the user. The reason: not on a Friday." in said[1]
     assert "no one decided in time" in said[5]
-    waits = [after - before for before, after in pairwise(model.times)]
-    assert waits[3] < 2 < CONFIRM_S - 1 < waits[4]  # the harmless call, the forgotten one
     verdicts = [(one["status"], one.get("by", "")) for one in transcript["verdicts"]]
     assert verdicts[0] == ("refused", "person")
     assert verdicts[1][0] != "refused"
@@ -237,12 +230,9 @@ def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Pa
     home = ClaudeHome(tmp_path)
     home.change_hooks(SETTINGS, r"PreToolUse \d+", f"PreToolUse {GATE_S}")
     with ScriptedServer(script) as model, failure(home):
-        began = time.monotonic()
         report = home.ask(model, TASK)
-        took_s = time.monotonic() - began
 
     assert report["result"] == "Finished."
-    assert took_s < LONGEST_S
     # In the place of a service that was killed, a child process may give the opening.
     assert failure is killed or not any(openings_in(one.body) for one in model.requests)
     assert BLOCKED in str(model.requests[-1].body["messages"])

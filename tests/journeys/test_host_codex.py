@@ -6,9 +6,7 @@ import json
 import re
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from tests.codex_host import CodexHome, configure_codex, payloads, run_codex, sh
 from tests.host_failures import FAILURES, Failure, absent, hanging, killed
 from tests.hosts import (
     AGAIN,
-    CONFIRM_S,
     GATE_S,
     PROJECT_MARK,
     PUSH,
@@ -39,7 +36,6 @@ pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
 
 HOOKS = ".codex/hooks.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
-LONGEST_S = 60.0
 _LONGEST_TEXT = 6_000
 
 
@@ -124,8 +120,6 @@ def test_a_person_decides(tmp_path: Path) -> None:
     said = [str(one.body["input"]) for one in model.requests]
     assert "denied by the user. The reason: not on a Friday." in said[1]
     assert "no one decided in time" in said[5]
-    waits = [after - before for before, after in pairwise(model.times)]
-    assert waits[3] < 2 < CONFIRM_S - 1 < waits[4]  # the harmless call, the forgotten one
     verdicts = [(one["status"], one.get("by", "")) for one in transcript["verdicts"]]
     assert verdicts[0] == ("refused", "person")
     assert verdicts[1][0] != "refused"
@@ -144,12 +138,9 @@ def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Pa
     home = CodexHome(tmp_path)
     home.change_hooks(HOOKS, r"PreToolUse \d+", f"PreToolUse {GATE_S}")
     with ScriptedServer(script) as model, failure(home):
-        began = time.monotonic()
         session = home.ask(model, TASK)
-        took_s = time.monotonic() - began
 
     assert "Finished." in str(payloads(home.folder, session))
-    assert took_s < LONGEST_S
     # In the place of a service that was killed, a child process may give the opening.
     assert failure is killed or not any(openings_in(one.body) for one in model.requests)
     assert BLOCKED in str(model.requests[-1].body["input"])

@@ -15,6 +15,7 @@ import pytest
 from tests.hosts import HostHome, ask, end_process, serving
 from tests.program import Command
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.hosts.installation.record import read_record
@@ -70,7 +71,7 @@ def on_terminal(program: Command, typed: str, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=LONGEST_S,
     )
     for end in (ours, theirs):
         os.close(end)

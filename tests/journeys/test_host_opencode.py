@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import pytest
-from tests.hosts import TASK, Resident, ask, count_in, end_process, serving, tokens_of, until
+from tests.hosts import TASK, Resident, ask, count_in, end_process, serving, tokens_of
 from tests.opencode_host import OpencodeHome, shell
+from tests.waiting import until
 
 from journeyman.testing import ScriptedServer, calls, says
 from journeyman.testing.model_server import ServedRequest

@@ -69,7 +69,7 @@ class ProxyProcess:
         """Stop it, and return what it logged."""
         if self.process.running:
             self.process.signal(signal.SIGINT)
-        return self.process.wait(code=0, within_s=20).stderr
+        return self.process.wait(code=0).stderr
 
 
 @contextmanager
@@ -302,7 +302,7 @@ def test_a_proxy_that_is_killed_and_started_again(home: HostHome) -> None:
     def replace(number: int) -> None:
         if number == 2:
             proxies[-1].process.signal(signal.SIGKILL)
-            proxies[-1].process.wait(within_s=10)
+            proxies[-1].process.wait()
             proxies.append(ProxyProcess(home, server.url, port))
 
     with WatchedServer({TASK: [bash("ls"), bash("date"), says("Stale.")]}, replace) as server:

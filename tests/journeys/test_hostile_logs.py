@@ -24,9 +24,9 @@ from tests.hostile_logs import (
     write_large_files,
     write_special_files,
 )
+from tests.waiting import LONGEST_S
 
 MAX_MEGABYTES = 500
-TIMEOUT_S = 240
 _BATCH = 80
 _MANY = 120
 
@@ -79,10 +79,10 @@ class Imports:
         command = [sys.executable, "-c", PROGRAM, str(home), str(folder), "zz-control.jsonl"]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+                command, capture_output=True, text=True, timeout=LONGEST_S, check=False
             )
         except subprocess.TimeoutExpired:
-            self.misses.append(f"{folder}: takes more than {TIMEOUT_S} s")
+            self.misses.append(f"{folder}: takes more than {LONGEST_S} s")
             return
         self.counts["files"] += files
         if done.returncode or "Traceback" in done.stderr:

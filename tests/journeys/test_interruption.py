@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.import_speed import write_large_claude_log
-from tests.program import TIMEOUT_S
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus
@@ -99,7 +99,7 @@ def killed(home: Path, logs: Path, expected: State, *, reports: int, calls: int)
     """
     moment = map(str, (home, logs, reports, calls))
     program = [sys.executable, "-c", _KILLED_IMPORT, *moment]
-    ended = subprocess.run(program, timeout=TIMEOUT_S, check=False)
+    ended = subprocess.run(program, timeout=LONGEST_S, check=False)
     assert ended.returncode == -signal.SIGKILL
     found = state_of(home)
     for session, seen in found.items():

@@ -11,10 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests import model_server
-from tests.confirm_server import confirm_server, until
+from tests.confirm_server import confirm_server
 from tests.job_desk import desk
 from tests.model_server import ModelServer
 from tests.tables import table
+from tests.waiting import LONGEST_S, until
 
 from journeyman.records.errors import BadSetting, WrongInput
 from journeyman.records.job import Schedule
@@ -407,7 +408,7 @@ class TestRisk:
                 until(is_asked)
                 digest = server.card(ids[0]).digest
                 server.post(f"/confirm/{ids[0]}/deny", key, {"digest": digest, "reason": "no"})
-                running.join(60)
+                running.join(LONGEST_S)
                 (answer,) = [one for one in jobs.asked[1].messages if one["role"] == "tool"]
                 assert "not run" in answer["content"]
                 assert "It was denied." in jobs.heard[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.job_desk import desk
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.jobs.runner import NO_USAGE
 from journeyman.jobs.scheduler import LOST, heartbeat
@@ -40,7 +41,7 @@ def test_heartbeat_keeps_its_run_until_it_ends(tmp_path: Path) -> None:
             assert not gone.wait(0.1)
             ended = Run(id=run.id, job=job.id, trigger="hand", started_at=0.0, status="ok")
             claims.finish(ended, lambda one: one)
-            assert gone.wait(10)
+            assert gone.wait(LONGEST_S)
 
 
 def test_result_of_a_lost_run_is_neither_stored_nor_delivered(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import io
 import json
 import shutil
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from rich.console import Console
 from tests.program import Command
 from tests.tables import table
+from tests.waiting import until
 
 from journeyman import Journeyman
 from journeyman.cli import command_line, jobs_view
@@ -22,7 +21,6 @@ from journeyman.jobs.occurrences import next_occurrences
 from journeyman.records.errors import UnknownJob, WrongInput
 from journeyman.records.job import Job, JobId, JobTotals, Run, RunId, Schedule
 
-LONGEST_S = 60.0
 MODEL = {
     "JOURNEYMAN_MODEL_NAME": "absent",
     "JOURNEYMAN_MODEL_BASE_URL": "http://127.0.0.1:9/v1",
@@ -72,13 +70,6 @@ def new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def desk(new_home: Path, tmp_path: Path) -> Desk:
     shutil.copytree(new_home, tmp_path / "home")
     return Desk(tmp_path / "home")
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONGEST_S
-    while not condition():
-        assert time.monotonic() < until, "timed out"
-        time.sleep(0.02)
 
 
 def test_adding_says_back_what_was_understood(desk: Desk) -> None:
@@ -158,9 +149,9 @@ def test_failed_run_exits_with_1_and_prints_no_control_characters(desk: Desk) ->
 def test_run_is_stopped_cleanly(desk: Desk) -> None:
     desk.add("slow", "--script", "slow.sh")
     running = desk.start("jobs", "run", "slow", "--json")
-    wait_until((desk.home / "begun").exists)
+    until((desk.home / "begun").exists)
     running.signal(signal.SIGINT)
-    done = running.wait(code=1, within_s=LONGEST_S)
+    done = running.wait(code=1)
     assert json.loads(done.stdout)["status"] == "interrupted"
     assert "Stopping the run" in done.stderr
     assert desk.json_of("show", "slow")["totals"]["statuses"] == {"interrupted": 1}
@@ -169,18 +160,18 @@ def test_run_is_stopped_cleanly(desk: Desk) -> None:
 def test_scheduler_runs_due_jobs_and_another_takes_over(desk: Desk) -> None:
     desk.add("soon", "--script", "fails.sh", schedule="in 1s")
     first = desk.start("jobs", "serve")
-    wait_until(lambda: "  │ The job soon failed" in first.printed)
+    until(lambda: "  │ The job soon failed" in first.printed)
     assert f"A scheduler is running: process {first.pid} on " in desk.jobs("list")
     second = desk.start("jobs", "serve", "--workers", 2)
-    wait_until(lambda: "Another scheduler is active" in second.printed)
+    until(lambda: "Another scheduler is active" in second.printed)
     first.signal(signal.SIGTERM)
-    said = first.wait(code=0, within_s=LONGEST_S)
+    said = first.wait(code=0)
     assert "1 job scheduled; next: soon, " in said.stdout
     assert "Stopped." in said.stdout
     assert "\x1b" not in said.stdout + said.stderr
-    wait_until(lambda: "This scheduler is active." in second.printed)
+    until(lambda: "This scheduler is active." in second.printed)
     second.signal(signal.SIGINT)
-    assert "No job is scheduled" in second.wait(code=0, within_s=LONGEST_S).stdout
+    assert "No job is scheduled" in second.wait(code=0).stdout
     assert not desk.json_of("list")["scheduler"]["holder"]
     assert desk.json_of("show", "soon")["totals"]["statuses"] == {"failed": 1}
 

@@ -8,13 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-from tests.program import TIMEOUT_S
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus
@@ -92,15 +90,8 @@ def program(home: Path, event: str, *, workers: int, sessions: int, calls: int =
 
 def killed(home: Path, *, sessions: int, calls: int, workers: int = 1) -> None:
     command = program(home, "kill", workers=workers, sessions=sessions, calls=calls)
-    ended = subprocess.run(command, timeout=TIMEOUT_S, check=False)
+    ended = subprocess.run(command, timeout=LONGEST_S, check=False)
     assert ended.returncode == -signal.SIGKILL
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + TIMEOUT_S
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def is_group_gone(group: int) -> bool:
@@ -144,13 +135,13 @@ def test_several_processes_learn_the_same_even_if_one_is_killed(
     for copy in (whole, home):
         shutil.copytree(imported, copy)
     command = program(whole, "none", workers=1, sessions=0)
-    subprocess.run(command, timeout=TIMEOUT_S, check=True)
+    subprocess.run(command, timeout=LONGEST_S, check=True)
     command = program(home, "kill worker", workers=2, sessions=1)
-    ended = subprocess.run(command, timeout=TIMEOUT_S, check=True, stdout=subprocess.PIPE)
+    ended = subprocess.run(command, timeout=LONGEST_S, check=True, stdout=subprocess.PIPE)
     assert b"ended abruptly" in ended.stdout
     assert mined(home) >= 1
     command = program(home, "none", workers=2, sessions=0)
-    subprocess.run(command, timeout=TIMEOUT_S, check=True)
+    subprocess.run(command, timeout=LONGEST_S, check=True)
     assert library(home) == library(whole)
 
 
@@ -169,8 +160,8 @@ def test_no_process_is_left_behind(imported: Path, tmp_path: Path, number: signa
             os.killpg(process.pid, number)
         else:
             process.kill()
-        _, said = process.communicate(timeout=TIMEOUT_S)
-        wait_until(lambda: is_group_gone(process.pid))
+        _, said = process.communicate(timeout=LONGEST_S)
+        until(lambda: is_group_gone(process.pid))
     if number == signal.SIGINT:
         assert said.count(b"Traceback") == 1, said
         assert said.endswith(b"KeyboardInterrupt\n")

@@ -23,6 +23,7 @@ from tests.conversations import stock_keeping
 from tests.program import Command
 from tests.tables import table
 from tests.validators import anthropic_faults, openai_faults, responses_faults
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.mcp.server import make_server
@@ -271,7 +272,7 @@ def test_concurrent_calls_are_all_answered(server: Connection) -> None:
         server.portal.start_task_soon(server.client.call_tool, tool, arguments)
         for tool, arguments in asked
     ]
-    assert not any(call.result(timeout=60).is_error for call in running)
+    assert not any(call.result(timeout=LONGEST_S).is_error for call in running)
     listed = server.json("warm_session", action="list")["templates"]
     assert {one["name"] for one in listed} >= {"one", "two"}
 
@@ -291,7 +292,7 @@ class TestInProcess:
             assert portal.call(client.list_tools).tools
             assert not call.done()
             done.set()
-            assert not call.result(timeout=60).is_error
+            assert not call.result(timeout=LONGEST_S).is_error
 
     def test_an_unexpected_error_is_reported_and_the_next_call_is_served(
         self, caplog: pytest.LogCaptureFixture
@@ -350,14 +351,14 @@ def initialised(home: Path) -> Iterator[subprocess.Popen[str]]:
 class TestShutdown:
     def test_at_the_end_of_its_input(self, tmp_path: Path) -> None:
         with initialised(tmp_path) as process:
-            rest, said = process.communicate(timeout=60)
+            rest, said = process.communicate(timeout=LONGEST_S)
             assert (process.returncode, rest, said) == (0, "", "")
 
     @pytest.mark.soak
     def test_on_ctrl_c_without_output(self, tmp_path: Path) -> None:
         with initialised(tmp_path) as process:
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == -signal.SIGINT
+            assert process.wait(timeout=LONGEST_S) == -signal.SIGINT
             assert process.stderr is not None
             assert process.stderr.read() == ""
 
@@ -370,7 +371,7 @@ class TestShutdown:
             process.stdout.close()
             process.stdin.write(json.dumps(GREETING) + "\n")
             process.stdin.close()
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=LONGEST_S) == 0
             assert process.stderr.read() == ""
 
 

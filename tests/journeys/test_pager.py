@@ -11,6 +11,7 @@ from typing import TextIO
 import click
 import pytest
 from tests.program import Command
+from tests.waiting import LONGEST_S
 
 from journeyman.cli.pager import PagedOutput, paged_output
 
@@ -120,7 +121,7 @@ def test_leaving_the_pager_early_is_no_error(filled: Command, tmp_path: Path) ->
             stdin=subprocess.DEVNULL,
             stdout=terminal.file if is_paged else subprocess.PIPE,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=LONGEST_S,
             check=False,
         )
         assert (ended.returncode, ended.stderr) == (0, b""), arguments

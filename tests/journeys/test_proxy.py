@@ -35,6 +35,7 @@ from tests.proxy import (
     http_client,
     proxied,
 )
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.records import SessionOverview
@@ -81,7 +82,7 @@ def journeyman(home: HostHome) -> Iterator[Journeyman]:
 
 def recorded(journeyman: Journeyman, count: int = 1) -> list[SessionOverview]:
     """Wait for so many sessions of the proxy, and return them."""
-    until(lambda: len(journeyman.sessions.list(source="proxy")) >= count, within_s=10)
+    until(lambda: len(journeyman.sessions.list(source="proxy")) >= count)
     return journeyman.sessions.list(source="proxy")
 
 
@@ -195,13 +196,10 @@ class TestOpenings:
         ):
             with closing(sqlite3.connect(database, isolation_level=None)) as other:
                 other.execute("BEGIN EXCLUSIVE")
-                began = time.monotonic()
                 messages = chat_loop(client, TASK)
-                took_s = time.monotonic() - began
                 other.execute("ROLLBACK")
             messages += [{"role": "user", "content": "go on"}]
             continued_chat(client, messages)
-        assert took_s < 4
         assert not [one for one in server.requests if MARK in json.dumps(one.body)]
         # What could not be recorded then is recorded with the next answer.
         (session,) = recorded(journeyman)
@@ -373,7 +371,7 @@ class TestPassage:
             connection.stream()
             for number in range(20):
                 connection.piece(chat_chunk(str(number)))
-                assert received.acquire(timeout=10)
+                assert received.acquire(timeout=LONGEST_S)
             connection.piece(chat_chunk("", "stop"))
             connection.end()
 
@@ -575,7 +573,7 @@ class TestFailures:
                 client.stream("POST", "/v1/chat/completions", json=body) as answer,
             ):
                 next(answer.iter_raw())
-            assert server.hung_up.wait(5)
+            assert server.hung_up.wait(LONGEST_S)
             (session,) = recorded(journeyman)
         assert session.messages == 1
 
@@ -595,7 +593,7 @@ class TestFailures:
             ):
                 client.post("/v1/chat/completions", json=body, timeout=0.5)
             assert arrived.is_set()
-            assert server.hung_up.wait(5)
+            assert server.hung_up.wait(LONGEST_S)
 
     def test_websockets_are_refused_at_once(self, journeyman: Journeyman) -> None:
         headers = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
@@ -637,7 +635,7 @@ class TestCommand:
             with http_client(started["url"]) as client:
                 messages = chat_loop(client, TASK)
             process.signal(signal.SIGINT)
-            ended = process.wait(code=0, within_s=20)
+            ended = process.wait(code=0)
         assert len(server.requests) == 3
         assert KEY not in ended.stderr
         (session,) = command.json("sessions", "list")
@@ -653,7 +651,7 @@ class TestCommand:
                 chat_loop(client, TASK)
             until(lambda: "is cold: " in process.printed)
             process.signal(signal.SIGTERM)
-            assert process.wait(code=0, within_s=20).stdout.endswith("Stopped.\n")
+            assert process.wait(code=0).stdout.endswith("Stopped.\n")
 
     def test_a_stream_in_progress_does_not_hold_it(self, command: Command) -> None:
         def respond(connection: RawConnection) -> None:
@@ -672,7 +670,7 @@ class TestCommand:
             ):
                 next(answer.iter_raw())
                 process.signal(signal.SIGINT)
-                process.wait(code=0, within_s=15)
+                process.wait(code=0)
 
     def test_wrong_options_and_a_port_in_use(self, command: Command) -> None:
         with ScriptedServer({}) as server:

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.journeys.test_agent_server import never_ends
 from tests.model_server import Answer, Made, ModelServer, Received, calls, fails, says, waits
 from tests.program import Command, Process
 from tests.tables import table
+from tests.waiting import until
 
 from journeyman import Journeyman
 from journeyman.agent.tools import confinement
@@ -27,7 +27,6 @@ from journeyman.agent.tools import confinement
 needs_confinement = pytest.mark.skipif(
     confinement.why_unconfined() != "", reason="the kernel confines nothing"
 )
-_LONGEST_S = 60.0
 LIST = "Add quince to the list in lists/fruit.txt and show it."
 WISH = "Please always answer in German."
 KEPT = "The user wants answers in German."
@@ -108,14 +107,6 @@ def experienced(home_with_template: Path, tmp_path: Path) -> Iterator[Desk]:
     desk = Desk(Command(tmp_path / "home"))
     with desk.server:
         yield desk
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for an event in another process."""
-    deadline = time.monotonic() + _LONGEST_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
 
 
 def shell(command: str, call_id: str = "call") -> Answer:
@@ -274,7 +265,7 @@ class TestInterruption:
         running = desk.start("run", "Wait.", "--workspace", "work")
         until((desk.work / "begun").exists)
         running.signal(signal.SIGINT)
-        done = running.wait(code=1, within_s=_LONGEST_S)
+        done = running.wait(code=1)
         self.check(desk, done)
         assert sorted(path.name for path in desk.work.iterdir()) == ["begun"]
         shown = desk.session()
@@ -287,7 +278,7 @@ class TestInterruption:
         running = desk.start("run", "Wait.", "--workspace", "work")
         until(lambda: len(desk.server.chats) == 2)
         running.signal(signal.SIGINT)
-        done = running.wait(code=1, within_s=_LONGEST_S)
+        done = running.wait(code=1)
         self.check(desk, done)
         assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
 
@@ -472,7 +463,7 @@ class TestReviews:
         running = desk.start("run", WISH, "--workspace", "work", "--review", **EVERY_TURN)
         until(lambda: len(desk.server.chats) == 2)
         running.signal(signal.SIGINT)
-        done = running.wait(code=0, within_s=_LONGEST_S)
+        done = running.wait(code=0)
         assert "Gut." in done.stdout
         assert "run the command again" not in done.stderr
         assert "nothing to keep" not in done.stderr

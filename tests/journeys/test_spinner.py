@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+from tests.waiting import LONGEST_S
+
 PROGRAM = """
 import time
 from journeyman.cli import formatting
@@ -27,7 +29,7 @@ def test_what_is_printed_during_the_animation_has_a_line_of_its_own() -> None:
         stdout=theirs,
         stderr=theirs,
         check=True,
-        timeout=30,
+        timeout=LONGEST_S,
     )
     os.close(theirs)
     output = b""

@@ -6,14 +6,13 @@ import json
 import logging
 import socket
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.waiting import LONGEST_S, until, until_cut_off
 
 from journeyman import Journeyman
 from journeyman.hosts.client import WAITING
@@ -22,7 +21,6 @@ from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import OPERATIONS, HostService
 from journeyman.records.host import HOSTS
 
-_ANSWER_S = 20.0
 _SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -38,7 +36,7 @@ class Line:
     def send(self, content: bytes, *, pieces: int = 1) -> bytes:
         """Send exactly this in pieces, end sending, and return all that comes back."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_ANSWER_S)
+            connection.settimeout(LONGEST_S)
             connection.connect(self.path)
             size = len(content) // pieces + 1
             try:
@@ -53,7 +51,7 @@ class Line:
             return answer
 
     def ask(self, operation: str, host: str, body: bytes) -> tuple[str, bytes]:
-        answer = self.send(f"1 {operation} {host} 5000\n".encode() + body)
+        answer = self.send(f"1 {operation} {host} 60000\n".encode() + body)
         status, newline, content = answer.removeprefix(WAITING).partition(b"\n")
         assert newline, (operation, body, answer)
         return status.decode(), content
@@ -86,10 +84,7 @@ def alive(line: Line) -> Iterator[None]:
     """After each test the server answers, no thread is left, and every error was foreseen."""
     yield
     assert [record.exc_info for record in line.surprises] == []
-    ends = time.monotonic() + 10
-    while line.threads and time.monotonic() < ends:
-        time.sleep(0.01)
-    assert line.threads == []
+    until(lambda: not line.threads)
     assert line.ask("status", "hermes", b"{}")[0] == "ok"
 
 
@@ -221,20 +216,10 @@ def test_a_client_that_stops_in_the_middle_holds_a_thread_only_for_a_while(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("journeyman.hosts.server._READ_S", 0.3)
-    began = time.monotonic()
     with socket.socket(socket.AF_UNIX) as slow:
         slow.connect(line.path)
-        slow.settimeout(10)
         slow.sendall(b"1 status")
-        for _ in range(10):  # a byte now and then does not help
-            time.sleep(0.1)
-            try:
-                slow.sendall(b" ")
-            except OSError:
-                break
-        with suppress(ConnectionError):
-            assert slow.recv(100) == b""
-    assert time.monotonic() - began < 5
+        assert until_cut_off(slow, b" ") == b""  # a byte now and then does not help
 
 
 def test_a_request_that_is_too_long_is_cut_off(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:

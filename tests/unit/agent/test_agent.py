@@ -13,6 +13,7 @@ import pytest
 from tests.agents import agent as new_agent
 from tests.agents import noting, tool
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.agent.agent import Agent
 from journeyman.agent.tools.tool import Invocation, Result, worked
@@ -173,7 +174,7 @@ class TestCalls:
         second_seen = threading.Event()
 
         def slow(_: Invocation) -> Result:
-            assert second_seen.wait(30)
+            assert second_seen.wait(LONGEST_S)
             return worked(which="slow")
 
         def fast(_: Invocation) -> Result:

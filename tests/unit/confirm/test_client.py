@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
+from tests.waiting import LONGEST_S, until
 
 from journeyman.confirm.client import AsyncConfirmClient, ConfirmClient
 from journeyman.confirm.client_operations import Answer
@@ -31,7 +32,6 @@ from journeyman.records.errors import (
     WrongInput,
 )
 
-_LONGEST_S = 30.0
 DETAILS = {"amount": 100, "to": "ACME"}
 EDITABLE = """
 requester_limit = 100000
@@ -65,12 +65,16 @@ def ann(server: ConfirmServer) -> Iterator[ConfirmClient]:
         yield client
 
 
-def sync_ask(url: str, token: str, *args: Any, patience_s: float = 10.0, **more: Any) -> Answer:
+def sync_ask(
+    url: str, token: str, *args: Any, patience_s: float = LONGEST_S, **more: Any
+) -> Answer:
     with ConfirmClient(url, token, patience_s=patience_s) as client:
         return client.ask(*args, **more)
 
 
-def async_ask(url: str, token: str, *args: Any, patience_s: float = 10.0, **more: Any) -> Answer:
+def async_ask(
+    url: str, token: str, *args: Any, patience_s: float = LONGEST_S, **more: Any
+) -> Answer:
     async def asked() -> Answer:
         async with AsyncConfirmClient(url, token, patience_s=patience_s) as client:
             return await client.ask(*args, **more)
@@ -87,13 +91,11 @@ both = table("ask", [sync_ask, async_ask], ids=["sync", "async"])
 
 def pending(ann: ConfirmClient, description: str) -> Card:
     """Wait for a pending confirmation with this description, and return it."""
-    deadline = time.monotonic() + _LONGEST_S
-    while time.monotonic() < deadline:
-        for card in ann.list(status="pending"):
-            if card.description == description:
-                return card
-        time.sleep(0.01)
-    raise AssertionError("no such request")
+
+    def found() -> list[Card]:
+        return [one for one in ann.list(status="pending") if one.description == description]
+
+    return until(found)[0]
 
 
 @contextmanager
@@ -101,7 +103,7 @@ def asking_in_background(asked: Callable[[], Answer]) -> Iterator[Callable[[], A
     """Run a request in a thread while the block decides; call the value to get its answer."""
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(asked)
-        yield lambda: answer.result(timeout=_LONGEST_S)
+        yield lambda: answer.result(timeout=LONGEST_S)
 
 
 class TestAsk:
@@ -541,7 +543,7 @@ def test_story_12_waiting_survives_a_restart(
         ):
             assert ann.get(card.id).expires_at == card.expires_at, "the deadline has moved"
             ann.approve(card.id, card.digest)
-            said = answer.result(timeout=_LONGEST_S)
+            said = answer.result(timeout=LONGEST_S)
     assert said.approved
     assert said.grant is not None
     assert said.grant.id == card.id

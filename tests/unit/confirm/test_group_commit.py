@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.confirm_core import Clock
 from tests.databases import database
+from tests.waiting import LONGEST_S
 
 from journeyman.confirm.group_commit import Writer
 from journeyman.store.ledger import Ledger
@@ -36,7 +37,7 @@ def write(
     async def run(store: Store) -> list[int | BaseException]:
         writer = Writer(store.confirmations, Clock(), after_commit)
         begin = threading.Event()
-        writer.soon(lambda _ledger: begin.wait(10))  # the others arrive during this write
+        writer.soon(lambda _ledger: begin.wait(LONGEST_S))  # the others arrive during this write
         asked = [asyncio.ensure_future(writer.do(work)) for work in works]
         await asyncio.sleep(0)
         begin.set()

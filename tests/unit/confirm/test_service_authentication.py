@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.confirm_core import Clock, confirm_core
+from tests.waiting import LONGEST_S
 
 from journeyman.confirm import credentials
 from journeyman.records.confirmation import Credential
@@ -60,7 +61,7 @@ def test_credential_revoked_during_its_lookup_is_not_cached(
                 found = find(known, digest)
                 asyncio.run_coroutine_threadsafe(
                     core.service.log_out(session.credential), loop
-                ).result(10)
+                ).result(LONGEST_S)
                 return found
 
             loop = asyncio.get_running_loop()

@@ -1,26 +1,17 @@
 """The service's background work: expiry, changes by other processes, and policy reloads."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from tests.confirm_core import EVERYTHING, LOOK_S, Core, confirm_core
+from tests.waiting import LONGEST_S, until
 
 from journeyman.confirm.policy import Policy
 from journeyman.confirm.requests import prepare, submit
 from journeyman.records.confirmation import Submission
 from journeyman.records.errors import BadSetting
-
-
-async def until(found: Callable[[], Any]) -> None:
-    for _ in range(1_000):
-        if found():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("timed out")
 
 
 def test_confirmation_of_another_process_is_published_and_expires(tmp_path: Path) -> None:
@@ -32,10 +23,10 @@ def test_confirmation_of_another_process_is_published_and_expires(tmp_path: Path
             asked = Submission(action="a", description="d", requester="other", timeout_s=30)
             with core.store.confirmations.writing(core.clock()) as ledger:
                 submit(ledger, EVERYTHING, asked, prepare(asked, EVERYTHING))
-            card = await asyncio.wait_for(heard, 20)
+            card = await asyncio.wait_for(heard, LONGEST_S)
             assert card.action == "a"
             core.clock.forward(30)
-            ended = await asyncio.wait_for(anext(changes), 20)
+            ended = await asyncio.wait_for(anext(changes), LONGEST_S)
             assert (ended.id, ended.status) == (card.id, "expired")
             await changes.aclose()  # type: ignore[attr-defined]
 
@@ -48,7 +39,7 @@ def test_shorter_deadline_added_later_is_met(tmp_path: Path) -> None:
             await core.ask(details={"n": 1}, timeout_s=3_600)
             short = await core.ask(details={"n": 2}, timeout_s=30)
             core.clock.forward(30)
-            await until(lambda: core.audit("expired"))
+            await asyncio.to_thread(until, lambda: core.audit("expired"))
             assert [entry.confirmation for entry in core.audit("expired")] == [short.id]
 
     asyncio.run(run())
@@ -68,13 +59,13 @@ def test_unreadable_policy_is_reported_once_and_the_current_one_stays(
     async def run() -> None:
         async with confirm_core(tmp_path, policy=read) as core:
             problems.append(BadSetting("a slip in the file"))
-            await until(lambda: "a slip in the file" in caplog.text)
+            await asyncio.to_thread(until, lambda: "a slip in the file" in caplog.text)
             await asyncio.sleep(4 * LOOK_S)
             assert caplog.text.count("a slip in the file") == 1
             assert core.service.policy is EVERYTHING
             problems.clear()
             policies.append(replace(EVERYTHING, redeem_within_s=5))
-            await until(lambda: core.service.policy.redeem_within_s == 5)
+            await asyncio.to_thread(until, lambda: core.service.policy.redeem_within_s == 5)
             await check_policy_audit(core, 2)
         async with confirm_core(tmp_path, policy=read) as core:
             await check_policy_audit(core, 2)  # starting with the same policy adds no entry

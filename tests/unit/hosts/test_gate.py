@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import pytest
 from tests.confirm_core import Clock
-from tests.confirm_server import ConfirmServer, confirm_server, until
+from tests.confirm_server import ConfirmServer, confirm_server
+from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
@@ -301,7 +302,7 @@ class Waiting:
 
     @property
     def answer(self) -> GateAnswer:
-        answer: GateAnswer = self.future.result(timeout=20)
+        answer: GateAnswer = self.future.result(timeout=LONGEST_S)
         return answer
 
 
@@ -462,9 +463,7 @@ class TestEndings:
         environ = {"JOURNEYMAN_CONFIRM_URL": "http://127.0.0.1:9", "JOURNEYMAN_CONFIRM_TOKEN": "t"}
         with Journeyman(home=tmp_path / "down", environ=environ) as journeyman:
             gate = HostGate(journeyman, threading.Event())
-            began = time.monotonic()
             answer = gate.decide(CLAUDE, office.call("c1"))
-            assert time.monotonic() - began < 5
             assert answer.decision == "deny"
             assert "no confirmation could be requested" in answer.reason
 
@@ -539,7 +538,7 @@ class TestEndings:
             waiting = office.ask("c1", arguments=commands("lost"))
             office.card(waiting.call)
             server.serving.stop()
-            answer = waiting.future.result(timeout=60)
+            answer = waiting.future.result(timeout=LONGEST_S)
             assert answer.decision == "deny"
             assert "no one decided in time" in answer.reason
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.hosts import TASK, HostHome
+from tests.waiting import LONGEST_S
 
 from journeyman.hosts import client
 from journeyman.hosts.installation.record import Record, write_record
@@ -69,7 +70,7 @@ class Plugin:
             "socket": client.socket_path(str(home.journeyman)),
             "python": sys.executable,
             "client": client.__file__,
-            "limits_ms": {"opening": 3_000, "gateInChild": 1},
+            "limits_ms": {"opening": 1_000 * LONGEST_S, "gateInChild": 1},
         }
         source = PLUGIN.read_text()
         assert source.count("__JOURNEYMAN__") == 1
@@ -84,7 +85,7 @@ class Plugin:
             cwd=self._home.work,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LONGEST_S,
             check=True,
         )
         results: list[Any] = json.loads(done.stdout)

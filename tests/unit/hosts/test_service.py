@@ -4,7 +4,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.host_service import TASK, Desk, Experience, conversation, opened
+from tests.waiting import LONGEST_S, deadline, until
 
 from journeyman.hosts import client
 from journeyman.hosts.client import Unanswered, request, socket_path
@@ -55,7 +55,7 @@ class TestRequests:
         ]
         misses = []
         for operation, host, body in bad:
-            exchange = Exchange(host=host, ends=time.monotonic() + 5)
+            exchange = Exchange(host=host, ends=deadline())
             try:
                 answer = desk.service.handle(operation, body, exchange)
                 misses.append(f"{operation} {body[:60]!r}: {answer!r}")
@@ -136,7 +136,7 @@ class TestOperations:
             assert [one for one in sessions.usage("later") if one.task] == []
             with started(queue):
                 queue.report("/some/log")
-                wait_until(lambda: any(one.task for one in sessions.usage("later")))
+                until(lambda: any(one.task for one in sessions.usage("later")))
             stored = [one for one in sessions.usage("later") if one.task == "background_review"]
             assert sorted(one.key.rpartition("/")[2] for one in stored) == ["one", "two"]
             assert {(one.input_tokens, one.output_tokens) for one in stored} == {(100, 20)}
@@ -158,13 +158,6 @@ def started(queue: ImportQueue) -> Iterator[None]:
         queue.stop()
 
 
-def wait_until(is_so: Any, within_s: float = 10.0) -> None:
-    ends = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < ends, "it did not become so"
-        time.sleep(0.01)
-
-
 class TestServer:
     """The same through the socket."""
 
@@ -173,7 +166,7 @@ class TestServer:
         with HookServer(desk.service, tmp_path / "home"):
             yield desk
 
-    def send(self, desk: Desk, operation: str, body: Any, timeout_s: float = 10.0) -> Any:
+    def send(self, desk: Desk, operation: str, body: Any, timeout_s: float = LONGEST_S) -> Any:
         home = str(desk.journeyman.settings.home)
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
         return json.loads(request(home, operation, "hermes", sent, timeout_s=timeout_s))
@@ -188,7 +181,7 @@ class TestServer:
         assert failure.value.reached
         with pytest.raises(Unanswered, match="no operation"):
             self.send(served, "other", {})
-        wait_until(lambda: served.events == [("hermes", "s1", "opening", "warm")])
+        until(lambda: served.events == [("hermes", "s1", "opening", "warm")])
 
     def test_another_version_of_the_protocol_is_refused(self, served: Desk) -> None:
         for head in (b"2 status hermes 1000\n", b"1 status hermes\n", b"GET / HTTP/1.1\n", b""):
@@ -218,7 +211,7 @@ class TestServer:
             connection.sendall(b"1 opening hermes 10000\n" + body)
             connection.shutdown(socket.SHUT_WR)
         find = served.journeyman.host_sessions.find
-        wait_until(lambda: (found := find("hermes", "s1")) is not None and found.state == "cold")
+        until(lambda: (found := find("hermes", "s1")) is not None and found.state == "cold")
         stored = find("hermes", "s1")
         assert stored is not None
         assert stored.reason == "it was not ready in time"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.jobs.scripts import MAX_OUTPUT, ScriptRun, resolve_script, run_script
 from journeyman.records.errors import WrongInput
@@ -30,7 +31,7 @@ def ran(
     folder: Path,
     name: str,
     *,
-    timeout_s: float = 20.0,
+    timeout_s: float = LONGEST_S,
     environment: dict[str, str] | None = None,
     cancelled: bool = False,
     job: str = "daily",
@@ -102,7 +103,7 @@ def test_orphaned_child_is_killed(folder: Path) -> None:
         "    time.sleep(60)\n"
         "os.read(told, 1)\n",
     )
-    run = ran(folder, "a.py", timeout_s=20.0)
+    run = ran(folder, "a.py", timeout_s=LONGEST_S)
     assert run.status == "ok"
     child = int(run.output)
     with pytest.raises(ProcessLookupError):
@@ -195,7 +196,7 @@ def test_missing_working_folder(folder: Path) -> None:
         "a.sh",
         workdir=folder / "gone",
         job="daily",
-        timeout_s=20.0,
+        timeout_s=LONGEST_S,
         environment={},
         cancelled=lambda: False,
     )
@@ -222,7 +223,7 @@ def test_link_changed_after_the_check_is_refused(folder: Path) -> None:
         "now.sh",
         workdir=folder,
         job="daily",
-        timeout_s=20.0,
+        timeout_s=LONGEST_S,
         environment={},
         cancelled=lambda: False,
     )

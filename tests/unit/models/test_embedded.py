@@ -17,6 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.models.embedded import (
     EmbeddedModel,
@@ -384,7 +385,7 @@ try:
 except MissingPart as missing:
     print(missing)
 """
-    out, err = run(program).communicate(timeout=60)
+    out, err = run(program).communicate(timeout=LONGEST_S)
     assert "pip install 'journeyman[local]'" in out
     assert err == ""
 
@@ -413,7 +414,7 @@ kept = [model]
 kept.append(kept)
 """
     running = run(program, tmp_path / "junk.gguf")
-    assert running.communicate(timeout=60) == ("", "")
+    assert running.communicate(timeout=LONGEST_S) == ("", "")
     assert running.returncode == 0
 
 
@@ -441,7 +442,7 @@ except KeyboardInterrupt:
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=300)  # the current chunk is read to its end first
+    out, err = running.communicate(timeout=LONGEST_S)  # the current chunk is read to its end first
     assert out.endswith("interrupted\n")
     assert err == ""
     assert running.returncode == 0

@@ -22,6 +22,7 @@ from tests.model_server import (
     whole,
 )
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.models.model import Cancelled, Model, Reply
 from journeyman.models.remote import RemoteModel
@@ -334,10 +335,10 @@ def test_cancelled_before_the_first_byte() -> None:
     with ModelServer(waits()) as server:
         with pytest.raises(Cancelled):
             model_at(server).ask(HELLO, cancelled=lambda: next(asked) > 3)
-        assert server.hung_up.wait(10)
+        assert server.hung_up.wait(LONGEST_S)
         for thread in threading.enumerate():
             if thread.name == "model request":
-                thread.join(10)
+                thread.join(LONGEST_S)
                 assert not thread.is_alive()
 
 
@@ -346,7 +347,7 @@ def test_cancelled_while_streaming() -> None:
     with ModelServer(streamed(event({"content": "Hel"}), lingers=True)) as server:
         with pytest.raises(Cancelled):
             model_at(server).ask(HELLO, on_text=heard.append, cancelled=lambda: bool(heard))
-        assert server.hung_up.wait(10)
+        assert server.hung_up.wait(LONGEST_S)
     assert heard == ["Hel"]
 
 
@@ -366,7 +367,7 @@ def test_an_error_in_on_text_is_raised_and_closes_the_connection() -> None:
     with ModelServer(streamed(event({"content": "Hel"}), lingers=True)) as server:
         with pytest.raises(ValueError, match="terminal is gone"):
             model_at(server).ask(HELLO, on_text=on_text)
-        assert server.hung_up.wait(10)
+        assert server.hung_up.wait(LONGEST_S)
 
 
 def test_a_server_that_sends_only_keep_alives_times_out() -> None:
@@ -379,7 +380,7 @@ def test_a_server_that_sends_only_keep_alives_times_out() -> None:
 
 
 def test_concurrent_requests() -> None:
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LONGEST_S)
 
     def answer(request: Received) -> Answer:
         both.wait()

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from msgspec import structs
+from tests.waiting import LONGEST_S
 
 from journeyman.records.confirmation import Confirmation, ConfirmationId
 
@@ -206,7 +207,7 @@ class BotServer(_LocalServer):
             return None
 
         with self._changed:
-            assert self._changed.wait_for(lambda: found() is not None, 20), f"no {method}"
+            assert self._changed.wait_for(lambda: found() is not None, LONGEST_S), f"no {method}"
             made = found()
         assert made is not None
         return made

@@ -5,6 +5,7 @@ import sys
 import threading
 
 import pytest
+from tests.waiting import LONGEST_S
 
 from journeyman.notify.services import DeliveryFailed, call_within, url_scheme
 
@@ -31,7 +32,7 @@ def test_failures_are_reported_without_secrets() -> None:
 def test_call_beyond_its_time_limit_is_abandoned() -> None:
     end = threading.Event()
     with pytest.raises(DeliveryFailed, match=r"^no answer within 0\.05 s$"):
-        call_within(0.05, lambda: end.wait(30) and None)
+        call_within(0.05, lambda: end.wait(LONGEST_S) and None)
     end.set()
 
 

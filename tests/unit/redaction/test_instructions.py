@@ -5,11 +5,11 @@ prompts and instructions is not suspicious.
 import base64
 import json
 import re
-import time
 import unicodedata
 
 import pytest
 from tests.tables import table
+from tests.waiting import assert_linear
 
 from journeyman.redaction.instructions import find_suspicion, instruction_rules
 from journeyman.text.invisible import HIDDEN_TEXT_KINDS, INVISIBLE_CHARACTERS
@@ -660,11 +660,8 @@ def assert_hostile_text_is_survived(piece: str, rule: str | None, length: int) -
 
 
 @table(("piece", "rule"), HOSTILE)
-def test_a_hostile_text_takes_milliseconds(piece, rule):
-    """A pattern that backtracks takes seconds here; the others take milliseconds."""
-    begun = time.thread_time()
-    assert_hostile_text_is_survived(piece, rule, 50_000)
-    assert time.thread_time() - begun < 1.5
+def test_a_hostile_text_takes_linear_time(piece, rule):
+    assert_linear(lambda size: assert_hostile_text_is_survived(piece, rule, size), 6_000)
 
 
 @pytest.mark.soak

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import add, commit
+from tests.waiting import LONGEST_S
 
 from journeyman.agent.knowledge.files import locked
 from journeyman.agent.knowledge.knowledge import Memory
@@ -249,7 +250,7 @@ for number in range(25):
             process.stdin.write("go\n")
             process.stdin.flush()
         for process in started:
-            process.communicate(timeout=60)
+            process.communicate(timeout=LONGEST_S)
             assert process.returncode == 0
         expected = {
             f"{who} {number}" + (" again" if number % 5 == 4 else "")

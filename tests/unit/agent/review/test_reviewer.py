@@ -15,6 +15,7 @@ from tests.agents import agent as new_agent
 from tests.agents import tool
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import replace
+from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.agent.dispatch import request_confirmation_tool
@@ -516,7 +517,7 @@ class TestBackground:
         lines = [remember("The user wants answers in German.", "answer in German"), says("Done.")]
         background, notices = self.background(workbench, ScriptedModel(lines))
         background.consider(workbench.turn())
-        assert background.wait(20)
+        assert background.wait(LONGEST_S)
         assert len(notices) == 1
         assert "German" in notices[0]
         assert "journeyman review undo" in notices[0]
@@ -524,7 +525,7 @@ class TestBackground:
     def test_review_without_changes_reports_nothing(self, workbench: Workbench) -> None:
         background, notices = self.background(workbench, ScriptedModel([says("Nothing.")]))
         background.consider(workbench.turn())
-        assert background.wait(20)
+        assert background.wait(LONGEST_S)
         assert notices == []
         assert workbench.store.reviews.list()[0].status == "unchanged"
 
@@ -540,7 +541,7 @@ class TestBackground:
         for number in range(2):
             two = calls(("terminal", {"text": "a"}), ("terminal", {"text": "b"}), first=number * 9)
             background.consider(workbench.turn(two))
-        assert background.wait(20)
+        assert background.wait(LONGEST_S)
         assert len(workbench.store.reviews.list()) - before == expected
 
     def test_repeated_failure_is_reported_once(
@@ -550,7 +551,7 @@ class TestBackground:
         background, notices = self.background(workbench, model)
         for _ in range(3):
             background.consider(workbench.turn())
-            assert background.wait(20)
+            assert background.wait(LONGEST_S)
         assert notices == ["The review failed: no answer"]
         assert "no answer" in caplog.text
 
@@ -560,7 +561,7 @@ class TestBackground:
 
         background, notices = self.background(workbench, ScriptedModel([broken]))
         background.consider(workbench.turn())
-        assert background.wait(20)
+        assert background.wait(LONGEST_S)
         assert notices == ["The review failed: oops"]
 
     def test_new_turn_cancels_a_running_review(self, workbench: Workbench) -> None:
@@ -568,7 +569,7 @@ class TestBackground:
 
         def slow(_messages: Any, _tools: Any) -> Reply:
             started.set()
-            assert release.wait(20)
+            assert release.wait(LONGEST_S)
             return remember("The user wants answers in German.", "answer in German")
 
         background, notices = self.background(workbench, ScriptedModel([slow, says("Done.")]))
@@ -579,7 +580,7 @@ class TestBackground:
             background_review=background,
         )
         agent.run_conversation(TASK)
-        assert started.wait(20)
+        assert started.wait(LONGEST_S)
         threading.Timer(0.2, release.set).start()
         agent.run_conversation("Next.")
         background.cancel()

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.confinement import policy_for, toolchains
@@ -51,7 +52,7 @@ def confined_workspace(root, *, namespaces=True):
 
 
 def run(workspace, command):
-    return workspace.run(["/bin/bash", "-c", command], timeout_s=20, characters=5_000)
+    return workspace.run(["/bin/bash", "-c", command], timeout_s=LONGEST_S, characters=5_000)
 
 
 ATTEMPTS = {
@@ -167,7 +168,7 @@ def test_escapes_by_system_call_fail(escape, namespaces, root):
         f"print(libc.syscall({number}, {arguments}), os.strerror(ctypes.get_errno()))"
     )
     with confined_workspace(root, namespaces=namespaces) as workspace:
-        ended = workspace.run([sys.executable, "-c", code], timeout_s=20, characters=500)
+        ended = workspace.run([sys.executable, "-c", code], timeout_s=LONGEST_S, characters=500)
     assert ended.output in (
         "-1 Operation not permitted\n",
         "-1 Function not implemented\n",
@@ -270,7 +271,9 @@ def test_ordinary_commands_and_code_work(use, workspace):
 def test_commands_run_without_confinement(root, outside):
     with Workspace(root, confine=False) as workspace:
         assert workspace.unconfined
-        ended = workspace.run(["/bin/cat", f"{outside}/secret"], timeout_s=5, characters=100)
+        ended = workspace.run(
+            ["/bin/cat", f"{outside}/secret"], timeout_s=LONGEST_S, characters=100
+        )
     assert (ended.exit_code, ended.output) == (0, "canary\n")
 
 
@@ -323,7 +326,7 @@ def test_other_files_next_to_programs_are_not_readable(root, elsewhere):
     (tools / "bin/hello").chmod(0o755)
     with Workspace(root, environment={"PATH": f"{tools}/bin:/usr/bin:/bin"}) as workspace:
         command = f"hello && cat {tools}/lib/part && cat {tools}/config.yml"
-        ended = workspace.run(["/bin/sh", "-c", command], timeout_s=5, characters=500)
+        ended = workspace.run(["/bin/sh", "-c", command], timeout_s=LONGEST_S, characters=500)
     assert ended.output.startswith("canary\necho canary\n")
     assert "denied" in ended.output
     assert ended.output.count("canary") == 2

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.confinement import ARCHITECTURES, filter_program
@@ -146,7 +147,9 @@ def test_unix_sockets_cannot_be_reached(how, network, workspace, tmp_path):
 
 
 def run_code(workspace, code, **options):
-    return workspace.run([sys.executable, "-c", code], timeout_s=20, characters=5_000, **options)
+    return workspace.run(
+        [sys.executable, "-c", code], timeout_s=LONGEST_S, characters=5_000, **options
+    )
 
 
 INTERNET = {
@@ -232,4 +235,4 @@ if __name__ == "__main__":
 def test_no_filter_without_confinement(root):
     command = [sys.executable, "-c", "import socket; socket.socket(socket.AF_UNIX); print('made')"]
     with Workspace(root, confine=False) as workspace:
-        assert workspace.run(command, timeout_s=10, characters=99).output == "made\n"
+        assert workspace.run(command, timeout_s=LONGEST_S, characters=99).output == "made\n"

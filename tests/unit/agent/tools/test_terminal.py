@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 from tests.tables import table
+from tests.waiting import LONGEST_S
 
 from journeyman.agent.tools.tool import Invocation, Resources, ToolLimits
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
@@ -147,7 +148,7 @@ def test_fork_chains_do_not_outlive_the_call(confine, chains, tmp_path):
         resources = Resources(processes=50_000)
         with Workspace(root, confine=confine, resources=resources) as workspace:
             command = [sys.executable, "-I", "-S", "-c", CHAINS, str(chains)]
-            ended = workspace.run(command, timeout_s=30, characters=100)
+            ended = workspace.run(command, timeout_s=LONGEST_S, characters=100)
         assert (ended.ending, ended.exit_code) == ("exited", 0)
         assert os.read(alive, 1) == b""  # would block while any process holds the pipe open
     finally:

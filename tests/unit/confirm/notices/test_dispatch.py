@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.unit.notify.fake_services import CARD, PostBox, card, root_log
+from tests.waiting import LONGEST_S
 
 from journeyman.confirm.notices.channels import NoticeChannel
 from journeyman.confirm.notices.dispatch import NoticeQueue, make_channels
@@ -39,7 +40,7 @@ class Sender:
 
     def sent(self, confirmation: Confirmation = CARD) -> Notice:
         self.queue.send(confirmation, lambda: TEXT)
-        id_, notice = self.reports.get(timeout=30)
+        id_, notice = self.reports.get(timeout=LONGEST_S)
         assert id_ == confirmation.id
         return notice
 
@@ -141,7 +142,7 @@ def test_sending_never_blocks_and_a_full_queue_is_reported() -> None:
         notice = one.reports.get_nowait()[1]
         assert notice == Notice(status="failed", error="too many notices are waiting to be sent")
         slow.go.set()
-        sent = [one.reports.get(timeout=30)[1].status for _ in range(2)]
+        sent = [one.reports.get(timeout=LONGEST_S)[1].status for _ in range(2)]
         assert sent == ["sent", "sent"]
 
 
@@ -154,7 +155,7 @@ def test_a_notice_is_sent_before_its_outcome() -> None:
             one.queue.show_outcome(each)
         slow.go.set()
         for _ in range(12):
-            assert slow.asked.acquire(timeout=30)
+            assert slow.asked.acquire(timeout=LONGEST_S)
         for each in cards:
             assert slow.order.index(f"send {each.id}") < slow.order.index(f"settled {each.id}")
 
@@ -171,7 +172,7 @@ def test_failing_report_does_not_stop_later_reports(caplog: pytest.LogCaptureFix
     try:
         for _ in range(2):
             one.send(CARD, lambda: TEXT)
-            assert reports.get(timeout=30).status == "failed"
+            assert reports.get(timeout=LONGEST_S).status == "failed"
     finally:
         one.stop()
     assert "could not be processed" in caplog.text

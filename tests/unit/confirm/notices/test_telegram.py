@@ -18,6 +18,7 @@ from tests.unit.notify.fake_services import (
     card,
     root_log,
 )
+from tests.waiting import LONGEST_S
 
 from journeyman.confirm.notices.channels import NoticeChannel
 from journeyman.confirm.notices.dispatch import make_channels
@@ -361,7 +362,7 @@ def test_presses_are_ignored_after_stop(server: BotServer, desk: Desk) -> None:
     server.hand_out({"callback_query": {"id": "q", "from": {"id": ANN}, "data": data()}})
     for thread in threading.enumerate():
         if thread.name == "telegram":
-            thread.join(timeout=20)
+            thread.join(timeout=LONGEST_S)
     assert not desk.refusals
     assert not server.named("answerCallbackQuery")
 

@@ -3,8 +3,9 @@
 import threading
 from datetime import datetime
 
-from tests.confirm_server import ConfirmServer, until
+from tests.confirm_server import ConfirmServer
 from tests.tables import table
+from tests.waiting import until
 
 ASKED = {"action": "send_mail", "description": "Tell Bob."}
 

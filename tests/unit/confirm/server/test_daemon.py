@@ -6,8 +6,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.confirm_server import bearer, confirm_server, until
+from tests.confirm_server import bearer, confirm_server
 from tests.tables import table
+from tests.waiting import LONGEST_S, until
 
 from journeyman.confirm.server.http_protocol import is_loopback
 from journeyman.records.errors import BadSetting, ServiceUnavailable
@@ -48,12 +49,14 @@ def test_waiting_clients_are_answered_when_the_server_stops(tmp_path: Path) -> N
         path = f"{server.url}/confirm/{card['id']}"
 
         def poll() -> None:
-            answer = httpx2.get(f"{path}?wait=60", headers=headers, timeout=30, trust_env=False)
+            answer = httpx2.get(
+                f"{path}?wait=60", headers=headers, timeout=LONGEST_S, trust_env=False
+            )
             found.append(answer.json()["status"])
 
         def follow() -> None:
             with httpx2.stream(
-                "GET", f"{path}/events", headers=headers, timeout=30, trust_env=False
+                "GET", f"{path}/events", headers=headers, timeout=LONGEST_S, trust_env=False
             ) as answer:
                 for line in answer.iter_lines():
                     heard.append(line)  # noqa: PERF402  # read while it grows
@@ -65,7 +68,7 @@ def test_waiting_clients_are_answered_when_the_server_stops(tmp_path: Path) -> N
         until(lambda: len(server.serving.open_requests) == 4)
         until(lambda: heard.count("event: confirmation") == 2)
     for one in waiters:
-        one.join(timeout=60)
+        one.join(timeout=LONGEST_S)
     assert sorted(found) == ["ended", "ended", "pending", "pending"]
 
 
@@ -74,7 +77,7 @@ def test_unfinished_request_does_not_delay_the_stop(tmp_path: Path) -> None:
         line = socket.create_connection(("127.0.0.1", server.serving.options.port))
         line.sendall(b"POST /confirm HTTP/1.1\r\nHost: x\r\n")
     with line:
-        line.settimeout(10)
+        line.settimeout(LONGEST_S)
         assert line.recv(1_000) == b""
 
 

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx2
-from tests.confirm_server import ConfirmServer, bearer, plain_client, until
+from tests.confirm_server import ConfirmServer, bearer, plain_client
+from tests.waiting import until
 
 
 class EventReader:

@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -17,8 +16,9 @@ from typing import Any
 import httpx2
 import pytest
 from litestar.types import Scope
-from tests.confirm_server import ConfirmServer, confirm_server, plain_client, spoken, until
+from tests.confirm_server import ConfirmServer, confirm_server, plain_client, spoken
 from tests.tables import table
+from tests.waiting import LONGEST_S, until, until_cut_off
 
 from journeyman.confirm.server.errors import ApiError
 from journeyman.confirm.server.http_protocol import MAX_HEAD_BYTES, Timeouts
@@ -42,23 +42,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
 
 
 def opened(server: ConfirmServer) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.serving.options.port), timeout=20)
+    return socket.create_connection(("127.0.0.1", server.serving.options.port), timeout=LONGEST_S)
 
 
 def test_slow_header_is_cut_off_despite_constant_traffic(server: ConfirmServer) -> None:
     with opened(server) as line:
         line.sendall(b"GET /health HTTP/1.1\r\n")
-        began, answer = time.monotonic(), b""
-        line.settimeout(0.05)
-        while not answer:
-            assert time.monotonic() - began < 10, "the connection was not closed"
-            try:
-                line.sendall(b"X-Slow: 1\r\n")
-                answer = line.recv(1_000)
-            except TimeoutError:
-                continue
-            except ConnectionError:
-                break
+        answer = until_cut_off(line, b"X-Slow: 1\r\n")
     assert answer.startswith(b"HTTP/1.1 400") or not answer
     assert server.get("/health").status_code == 200
 
@@ -219,7 +209,7 @@ def test_health_reports_a_full_disk(tmp_path: Path) -> None:
             assert client.post("/whitelist", json=added).status_code == 201
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=LONGEST_S)
 
 
 def healthy(client: httpx2.Client) -> bool:
