@@ -518,7 +518,7 @@ class TestClient:
         (house.home / "config.toml").write_text("this is not TOML")
         assert house.hook("UserPromptSubmit", 10, {"prompt": TASK}).printed == b""
         denied = house.hook("PreToolUse", 10, {"tool_name": "Bash"})
-        assert denied.output["permissionDecisionReason"] == client.UNAVAILABLE
+        assert denied.output["permissionDecisionReason"] == client.unavailable("claude-code")
         events = [line.split()[1:3] for line in house.failures]
         assert events == [["claude-code", "UserPromptSubmit"], ["claude-code", "PreToolUse"]]
         assert stat.S_IMODE((house.home / "hook-failures.log").stat().st_mode) == 0o600

@@ -48,12 +48,6 @@ _SHORTEST_S = 0.05
 _CHUNK = 65_536
 _LARGEST_LOG = 1_000_000
 
-UNAVAILABLE = (
-    "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not answer. "
-    "Do not try to achieve the same in another way. A person can start it with `journeyman serve`, "
-    "or remove the hook with `journeyman hosts remove`."
-)
-
 
 class Unanswered(Exception):
     """Journeyman gave no answer. `reached` is true if the resident process took the request."""
@@ -61,6 +55,15 @@ class Unanswered(Exception):
     def __init__(self, reason: str, *, reached: bool = False) -> None:
         super().__init__(reason)
         self.reached = reached
+
+
+def unavailable(host: str) -> str:
+    """Return why a call is blocked that no one could be asked about, and what a person can do."""
+    return (
+        "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not "
+        "answer. Do not try to achieve the same in another way. A person can start it with "
+        f"`journeyman serve`, or take it out of this agent with `journeyman hosts remove {host}`."
+    )
 
 
 def socket_path(home: str) -> str:
@@ -231,7 +234,7 @@ def main(home: str, host: str, event: str, seconds: str = "") -> None:
     except Exception as error:  # noqa: BLE001 - to most hosts, a hook that fails is consent
         reason = str(error) if isinstance(error, Unanswered) else f"{type(error).__name__}: {error}"
         note_failure(home, host, event, reason)
-        answer = _denial(UNAVAILABLE) if is_gate else b""
+        answer = _denial(unavailable(host)) if is_gate else b""
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
 

@@ -57,7 +57,8 @@ const IMPORT_EVENTS = new Set(["session.compacted", "session.error", "session.id
 const UNAVAILABLE =
   "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not answer. " +
   "Do not try to achieve the same in another way. A person can start it with `journeyman serve`, " +
-  "or remove the plugin with `journeyman hosts remove opencode`.";
+  "or remove the plugin with `journeyman hosts remove opencode` or, where that command is gone, by " +
+  `deleting ${JOURNEYMAN.file}.`;
 
 class Unanswered extends Error {
   // `reached`: the resident process took the request, and may have acted on it.

@@ -68,7 +68,7 @@ class Plugin:
             "home": str(home.journeyman),
             "socket": client.socket_path(str(home.journeyman)),
             "python": sys.executable,
-            "client": client.__file__,
+            "file": str(home.folder / "plugin.mjs"),
             "limits_ms": {"opening": 3_000, "gateInChild": 1},
         }
         source = PLUGIN.read_text()
