@@ -27,6 +27,7 @@ from tests.program import Command, Process
 from journeyman import Journeyman
 from journeyman.hosts import client
 from journeyman.hosts.client import Unanswered, request, socket_path
+from journeyman.hosts.installation.record import Record, write_record
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 
@@ -61,8 +62,6 @@ class House:
 
     def authorize(self) -> str:
         """Give Claude Code a token, and return the key of a person who may decide."""
-        from journeyman.hosts.installation.record import Record, write_record
-
         with self.open() as journeyman:
             token = journeyman.confirmations.add_agent("claude-code", by="test")[1]
             write_record(self.home, Record(host="claude-code", token=token))
@@ -384,6 +383,17 @@ class TestOnDemand:
             if pid:
                 os.kill(pid, signal.SIGTERM)
         until(lambda: not is_served(house))
+
+    def test_it_is_started_with_the_interpreter_that_was_installed(self, house: House) -> None:
+        """Another may lack the packages for confirmations, as Hermes' own does."""
+        house.configure(start="on-demand")
+        python, called = house.folder / "python", house.folder / "python.called"
+        python.write_text('#!/bin/sh\necho "$@" >> "$0.called"\n')
+        python.chmod(0o700)
+        for host, program in (("codex", str(python)), ("claude-code", "/no/such/python")):
+            write_record(house.home, Record(host=host, program=(program,)))
+        house.hook("SessionStart", 60, {"source": "startup"})
+        until(lambda: called.exists() and "serve --on-demand" in called.read_text(), 60)
 
     @pytest.mark.soak
     def test_many_hooks_at_once_start_one(self, house: House) -> None:

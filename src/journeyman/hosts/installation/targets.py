@@ -44,7 +44,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What is installed under a name: a host, or the service. `program` is what its file calls."""
+    """What is installed under a name: a host, or the service. `program` is what its file calls or,
+    for Hermes, which loads the plugin itself, the resident process.
+    """
 
     name: str
     title: str
@@ -63,7 +65,7 @@ def host_target(
     editor: Editor
     if host == "hermes":
         editor = PluginsEditor(path, yaml_parser(hermes, around.environ))
-        program = ()
+        program = around.server
     elif host == "opencode":
         editor = WholeFile(_opencode_plugin(around, parts, path), _PLUGIN_MARK)
     else:
