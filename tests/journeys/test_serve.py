@@ -725,6 +725,20 @@ class TestImports:
                 assert stored.opening in opening["additionalContext"]
                 assert len(stored.opening) == 16
 
+    def test_what_a_killed_process_acknowledged_is_stored_by_the_next(self, house: House) -> None:
+        logs = {f"k{number}": house.folder / f"k{number}.jsonl" for number in range(12)}
+        for id_, log in logs.items():
+            lines = [{**line, "sessionId": id_} for line in transcript(house.project)]
+            log.write_text("\n".join(map(json.dumps, lines)) + "\n")
+        with house.serving("--no-jobs", "--no-confirmations") as process:
+            for event, (id_, log) in zip(["Stop", "SessionEnd"] * 6, logs.items(), strict=True):
+                body = {"hook_event_name": event, "session_id": id_, "transcript_path": str(log)}
+                house.ask("hook", "claude-code", **body)
+            process.signal(signal.SIGKILL)
+            process.wait()
+        with house.serving("--no-jobs", "--no-confirmations"), house.open() as journeyman:
+            until(lambda: {*logs} <= {one.session.id for one in journeyman.sessions.list()}, 120)
+
 
 def transcript(cwd: str) -> list[dict[str, Any]]:
     """A short session of Claude Code."""

@@ -129,10 +129,7 @@ class Resident:
             queue.start()
             self.parts["hooks"] = server.path
             threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
-            try:
-                yield server
-            finally:
-                queue.stop()
+            yield server
 
     def _confirmations(self) -> Iterator[None]:
         administration = self._journeyman.confirmations

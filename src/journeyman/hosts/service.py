@@ -273,6 +273,10 @@ class HostService:
         else:
             import_detached(self._journeyman.settings.home, path, os.environ)
 
+    def stop_imports(self) -> None:
+        if self._imports is not None:
+            self._imports.stop()
+
     def usage(self, used: SideUsage, exchange: Exchange) -> Any:
         counts = {
             name: getattr(used, name) for name in used.__struct_fields__ if name.endswith("_tokens")
