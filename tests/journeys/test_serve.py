@@ -509,6 +509,12 @@ class TestClient:
         assert "the rule" in house.hook("PreToolUse", 30, call).output["permissionDecisionReason"]
         assert house.hook("PreToolUse", 30, {**call, "tool_input": GATED}).is_denial
         assert house.failures == []
+        # Where it is too slow for the beginning, the first prompt brings that too.
+        assert house.hook("SessionStart", 0.01, {"session_id": "late"}).printed == b""
+        asked = {"session_id": "late", "prompt": TASK, "transcript_path": "/nowhere/log.jsonl"}
+        late = house.hook("UserPromptSubmit", 60, asked).output["additionalContext"]
+        assert late.startswith(text[: text.index("(")])
+        assert "Earlier requests" in late
 
     def test_nothing_is_imported_from_the_project(self, house: House) -> None:
         """A hook runs in the folder of a project, which may be anyone's, and with variables that

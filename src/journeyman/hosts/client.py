@@ -163,7 +163,10 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise Unanswered(f"no answer of a child process within {timeout_s:.1f} s") from error
+        printed = error.stdout or b""
+        if not printed.endswith(b"\n\n"):  # otherwise it has answered, and only not ended yet
+            raise Unanswered(f"no answer of a child process within {timeout_s:.1f} s") from error
+        done = subprocess.CompletedProcess(command, 0, printed)
     except (OSError, subprocess.SubprocessError) as error:
         raise Unanswered(f"{type(error).__name__}: {error}") from error
     if done.returncode:
@@ -173,7 +176,7 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
     status, _, content = done.stdout.partition(b"\n")
     if status != b"ok":
         raise Unanswered("the child process gave no answer", reached=True)
-    return content
+    return content.rstrip()
 
 
 def request_or_run(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:

@@ -163,7 +163,7 @@ function parseAnswer(text) {
 }
 
 function parseObject(text) {
-  const value = JSON.parse(text || "{}");
+  const value = JSON.parse(text.trim() || "{}");
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
     throw new Error("the answer is not an object");
   }
