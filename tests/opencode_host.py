@@ -67,7 +67,7 @@ class OpencodeHome(HostHome):
             "home": str(self.journeyman),
             "socket": client.socket_path(str(self.journeyman)),
             "python": sys.executable,
-            "client": client.__file__,
+            "file": str(self.folder / ".config/opencode/plugin/journeyman.js"),
         }
         text = PLUGIN.read_text().replace("__JOURNEYMAN__", json.dumps(constants | changes), 1)
         self.write(".config/opencode/plugin/journeyman.js", text)

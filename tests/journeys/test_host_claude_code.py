@@ -278,8 +278,12 @@ def test_a_hook_whose_program_is_missing(name: str, tmp_path: Path) -> None:
 
 def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
     home = ClaudeHome(tmp_path, start="on-demand")
+    # It is too slow for the session's beginning, which then comes with the prompt.
+    home.change_hooks(SETTINGS, r"SessionStart \|\|", "SessionStart 0.01 ||")
+    home.change_hooks(SETTINGS, r'Submit (\|\| true",\s*"timeout": 5)', r"Submit 60 \g<1>0")
     with ScriptedServer({TASK: [says("It is complete.")]}) as model:
         assert home.ask(model, TASK)["result"] == "It is complete."
+        assert len(openings_in(model.requests[0].body)) == 2
         until(lambda: is_served(str(home.journeyman)))
         status = ask(home, "status", {})
         try:

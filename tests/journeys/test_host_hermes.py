@@ -5,6 +5,7 @@ session.
 
 import json
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ from tests.journeys.confirm_page_browser import (
     new_profile,
 )
 
+from journeyman.hosts.installation.record import Record, write_record
 from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
 from journeyman.testing.model_server import ServedRequest
@@ -405,9 +407,13 @@ def test_a_service_that_is_killed_within_the_session(tmp_path: Path) -> None:
 def test_the_first_session_starts_the_resident_process(tmp_path: Path) -> None:
     with ScriptedServer({TASK: [calls(shell("echo one")), says("It is complete.")]}) as model:
         home = HermesHome(tmp_path, model, start="on-demand")
+        # Not with Hermes' own interpreter, which may lack the packages for confirmations.
+        write_record(home.journeyman, Record(host="codex", program=(sys.executable,)))
         home.ask(TASK)
         process = ask(home, "status", {}, host="hermes")["pid"]
         try:
+            words = Path(f"/proc/{process}/cmdline").read_text().split("\0")
+            assert words[0] == sys.executable != str(home.program.with_name("python"))
             home.stored(home.sessions()[0])
             home.ask(TASK)
             assert all(map(is_warm, home.turns[2:]))

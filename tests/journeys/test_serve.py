@@ -29,6 +29,7 @@ from tests.waiting import LONGEST_S, until
 from journeyman import Journeyman
 from journeyman.hosts import client
 from journeyman.hosts.client import Unanswered, request, socket_path
+from journeyman.hosts.installation.record import Record, write_record
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 
@@ -63,8 +64,6 @@ class House:
 
     def authorize(self) -> str:
         """Give Claude Code a token, and return the key of a person who may decide."""
-        from journeyman.hosts.installation.record import Record, write_record
-
         with self.open() as journeyman:
             token = journeyman.confirmations.add_agent("claude-code", by="test")[1]
             write_record(self.home, Record(host="claude-code", token=token))
@@ -380,6 +379,17 @@ class TestOnDemand:
                 os.kill(pid, signal.SIGTERM)
         until(lambda: not is_served(house))
 
+    def test_it_is_started_with_the_interpreter_that_was_installed(self, house: House) -> None:
+        """Another may lack the packages for confirmations, as Hermes' own does."""
+        house.configure(start="on-demand")
+        python, called = house.folder / "python", house.folder / "python.called"
+        python.write_text('#!/bin/sh\necho "$@" >> "$0.called"\n')
+        python.chmod(0o700)
+        for host, program in (("codex", str(python)), ("claude-code", "/no/such/python")):
+            write_record(house.home, Record(host=host, program=(program,)))
+        house.hook("SessionStart", {"source": "startup"})
+        until(lambda: called.exists() and "serve --on-demand" in called.read_text(), 60)
+
     @pytest.mark.soak
     def test_many_hooks_at_once_start_one(self, house: House) -> None:
         house.configure(start="on-demand")
@@ -496,6 +506,12 @@ class TestClient:
         assert "the rule" in house.hook("PreToolUse", call).output["permissionDecisionReason"]
         assert house.hook("PreToolUse", {**call, "tool_input": GATED}).is_denial
         assert house.failures == []
+        # Where it is too slow for the beginning, the first prompt brings that too.
+        assert house.hook("SessionStart", {"session_id": "late"}, seconds=0.01).printed == b""
+        asked = {"session_id": "late", "prompt": TASK, "transcript_path": "/nowhere/log.jsonl"}
+        late = house.hook("UserPromptSubmit", asked).output["additionalContext"]
+        assert late.startswith(text[: text.index("(")])
+        assert "Earlier requests" in late
 
     def test_nothing_is_imported_from_the_project(self, house: House) -> None:
         """A hook runs in the folder of a project, which may be anyone's, and with variables that
@@ -515,7 +531,7 @@ class TestClient:
         (house.home / "config.toml").write_text("this is not TOML")
         assert house.hook("UserPromptSubmit", {"prompt": TASK}).printed == b""
         denied = house.hook("PreToolUse", {"tool_name": "Bash"})
-        assert denied.output["permissionDecisionReason"] == client.UNAVAILABLE
+        assert denied.output["permissionDecisionReason"] == client.unavailable("claude-code")
         events = [line.split()[1:3] for line in house.failures]
         assert events == [["claude-code", "UserPromptSubmit"], ["claude-code", "PreToolUse"]]
         assert stat.S_IMODE((house.home / "hook-failures.log").stat().st_mode) == 0o600
@@ -700,6 +716,20 @@ class TestImports:
                 stored = journeyman.sessions.get("s1").session
                 assert stored.opening in opening["additionalContext"]
                 assert len(stored.opening) == 16
+
+    def test_what_a_killed_process_acknowledged_is_stored_by_the_next(self, house: House) -> None:
+        logs = {f"k{number}": house.folder / f"k{number}.jsonl" for number in range(12)}
+        for id_, log in logs.items():
+            lines = [{**line, "sessionId": id_} for line in transcript(house.project)]
+            log.write_text("\n".join(map(json.dumps, lines)) + "\n")
+        with house.serving("--no-jobs", "--no-confirmations") as process:
+            for event, (id_, log) in zip(["Stop", "SessionEnd"] * 6, logs.items(), strict=True):
+                body = {"hook_event_name": event, "session_id": id_, "transcript_path": str(log)}
+                house.ask("hook", "claude-code", **body)
+            process.signal(signal.SIGKILL)
+            process.wait()
+        with house.serving("--no-jobs", "--no-confirmations"), house.open() as journeyman:
+            until(lambda: {*logs} <= {one.session.id for one in journeyman.sessions.list()}, 120)
 
 
 def transcript(cwd: str) -> list[dict[str, Any]]:

@@ -95,16 +95,16 @@ def _print_line(line: str) -> None:
 def hook(operation: str, host: str, until: float | None) -> None:
     """Run one operation for a host without a resident process.
 
-    The request is JSON on standard input; the answer is a line `ok` and JSON on standard output.
-    Hooks use this when no resident process answers; it also starts one, unless hosts.start is
-    never.
+    The request is JSON on standard input; the answer is a line `ok`, one of JSON, and an empty one
+    on standard output. Hooks use this when no resident process answers; it also starts one, unless
+    hosts.start is never.
     """
     from journeyman.hosts.one_shot import run_operation  # noqa: PLC0415 - heavy
 
     body = sys.stdin.buffer.read()
 
     def send(answer: bytes) -> None:
-        sys.stdout.buffer.write(b"ok\n" + answer)
+        sys.stdout.buffer.write(b"ok\n" + answer + b"\n\n")
         sys.stdout.buffer.flush()
 
     run_operation(context.open_journeyman(), operation, host, body, send, until=until)

@@ -48,12 +48,6 @@ _SHORTEST_S = 0.05
 _CHUNK = 65_536
 _LARGEST_LOG = 1_000_000
 
-UNAVAILABLE = (
-    "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not answer. "
-    "Do not try to achieve the same in another way. A person can start it with `journeyman serve`, "
-    "or remove the hook with `journeyman hosts remove`."
-)
-
 
 class Unanswered(Exception):
     """Journeyman gave no answer. `reached` is true if the resident process took the request."""
@@ -61,6 +55,15 @@ class Unanswered(Exception):
     def __init__(self, reason: str, *, reached: bool = False) -> None:
         super().__init__(reason)
         self.reached = reached
+
+
+def unavailable(host: str) -> str:
+    """Return why a call is blocked that no one could be asked about, and what a person can do."""
+    return (
+        "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not "
+        "answer. Do not try to achieve the same in another way. A person can start it with "
+        f"`journeyman serve`, or take it out of this agent with `journeyman hosts remove {host}`."
+    )
 
 
 def socket_path(home: str) -> str:
@@ -160,7 +163,10 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise Unanswered(f"no answer of a child process within {timeout_s:.1f} s") from error
+        printed = error.stdout or b""
+        if not printed.endswith(b"\n\n"):  # otherwise it has answered, and only not ended yet
+            raise Unanswered(f"no answer of a child process within {timeout_s:.1f} s") from error
+        done = subprocess.CompletedProcess(command, 0, printed)
     except (OSError, subprocess.SubprocessError) as error:
         raise Unanswered(f"{type(error).__name__}: {error}") from error
     if done.returncode:
@@ -170,7 +176,7 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
     status, _, content = done.stdout.partition(b"\n")
     if status != b"ok":
         raise Unanswered("the child process gave no answer", reached=True)
-    return content
+    return content.rstrip()
 
 
 def request_or_run(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
@@ -231,7 +237,7 @@ def main(home: str, host: str, event: str, seconds: str = "") -> None:
     except Exception as error:  # noqa: BLE001 - to most hosts, a hook that fails is consent
         reason = str(error) if isinstance(error, Unanswered) else f"{type(error).__name__}: {error}"
         note_failure(home, host, event, reason)
-        answer = _denial(UNAVAILABLE) if is_gate else b""
+        answer = _denial(unavailable(host)) if is_gate else b""
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
 

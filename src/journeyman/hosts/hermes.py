@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from journeyman.hosts import hermes_commands, hermes_requests
-from journeyman.hosts.client import UNAVAILABLE, Unanswered
-from journeyman.hosts.hermes_gate import ToolGate
+from journeyman.hosts.client import Unanswered
+from journeyman.hosts.hermes_gate import UNAVAILABLE, ToolGate
 from journeyman.hosts.hermes_link import Link, home_folder
 from journeyman.hosts.hermes_openings import GivenOpening, Origin, RequestOpenings
 

@@ -17,8 +17,8 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from journeyman.hosts.client import UNAVAILABLE, Unanswered
-from journeyman.hosts.hermes_link import Link
+from journeyman.hosts.client import Unanswered, unavailable
+from journeyman.hosts.hermes_link import HOST, Link
 from journeyman.hosts.hermes_openings import working_folder
 
 RISKY_TOOLS = ("terminal", "execute_code", "write_file", "patch")
@@ -35,6 +35,7 @@ _REMEMBERED = 200
 _OWN_BACKENDS = ("", "local", "ssh")
 """Where Hermes runs commands without a container; there its hard denials always apply."""
 
+UNAVAILABLE = unavailable(HOST)
 _NO = "Do not try to achieve the same in another way."
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from journeyman.hosts.client import PROGRAM
 from journeyman.records.errors import JourneymanError, StoreUnavailable, UnknownSession
 
 log = logging.getLogger("journeyman.hosts")
-
-"""The command line of this program; nothing is imported from the current folder."""
 
 QUIET_S = 0.7
 """How long a log must be left alone before it is imported."""
@@ -32,11 +32,13 @@ _LONGEST_LEARN_DELAY_S = 120.0
 
 _NICENESS = 10
 _MAX_WAITING = 1_000
+_JOURNAL = "imports.jsonl"
 
 
 class ImportQueue:
     """Imports reported logs, then learns from them if `learns`. `on_learned` is called after new
-    experience was stored. `program` is the command line of this program.
+    experience was stored. `program` is the command line of this program. What is reported is in a
+    file of the home until nothing waits, so that a process that was killed loses none.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class ImportQueue:
     ) -> None:
         self._arguments = [*program, "--home", str(home)]
         self._environ = {**os.environ, "JOURNEYMAN_DATABASE": database}
+        self._journal = home / _JOURNAL
         self._learns = learns
         self._on_learned = on_learned
         self._quiet_s = quiet_s
@@ -68,16 +71,45 @@ class ImportQueue:
         self._thread = threading.Thread(target=self._run, name="hosts-import", daemon=True)
 
     def start(self) -> None:
+        """Begin with what a process that was killed left behind."""
+        with suppress(OSError):
+            for line in self._journal.read_bytes().splitlines():
+                with suppress(msgspec.DecodeError):  # empty, or cut short
+                    self._note(msgspec.json.decode(line, type=str))
         self._thread.start()
 
     def report(self, path: str) -> None:
-        """Note that a log has changed. Return at once."""
+        """Note that a log has changed; it is on the disk when this returns. Raise StoreUnavailable
+        if it cannot be; it is imported all the same.
+        """
+        with self._changed:
+            is_new = path not in self._reported
+            self._note(path)
+            try:
+                if is_new:
+                    self._write(path)
+            except OSError as error:
+                raise StoreUnavailable(f"{self._journal} cannot be written: {error}.") from error
+
+    def _note(self, path: str) -> None:
         now = time.monotonic()
         with self._changed:
-            if len(self._reported) < _MAX_WAITING:
-                first = self._reported.get(path, (now, now))[0]
-                self._reported[path] = first, now
-                self._changed.notify()
+            self._reported[path] = self._reported.get(path, (now, now))[0], now
+            self._changed.notify()
+
+    def _write(self, path: str) -> None:
+        descriptor = os.open(self._journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, b"\n" + msgspec.json.encode(path))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _forget(self) -> None:
+        """Empty the journal if all that is in it was imported."""
+        with self._changed, suppress(OSError):
+            if not self._reported and not self._stopping:
+                os.truncate(self._journal, 0)
 
     def after_import(self, work: Callable[[], None]) -> None:
         """Try some work now, and after each import until the session it is about is stored."""
@@ -137,6 +169,7 @@ class ImportQueue:
                 continue
             try:
                 self._call(*_import_words(path))
+                self._forget()
                 self._finish_waiting()
                 if self._learns:
                     self.learn_after(self._learn_quiet_s)

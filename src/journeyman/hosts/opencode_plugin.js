@@ -57,7 +57,8 @@ const IMPORT_EVENTS = new Set(["session.compacted", "session.error", "session.id
 const UNAVAILABLE =
   "Blocked by Journeyman: no confirmation could be requested, because Journeyman did not answer. " +
   "Do not try to achieve the same in another way. A person can start it with `journeyman serve`, " +
-  "or remove the plugin with `journeyman hosts remove opencode`.";
+  "or remove the plugin with `journeyman hosts remove opencode` or, where that command is gone, by " +
+  `deleting ${JOURNEYMAN.file}.`;
 
 class Unanswered extends Error {
   // `reached`: the resident process took the request, and may have acted on it.
@@ -162,7 +163,7 @@ function parseAnswer(text) {
 }
 
 function parseObject(text) {
-  const value = JSON.parse(text || "{}");
+  const value = JSON.parse(text.trim() || "{}");
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
     throw new Error("the answer is not an object");
   }

@@ -146,8 +146,11 @@ class SessionOpenings:
         return record
 
     def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
-        """Return the text for the beginning of a session: what recurs in its project."""
-        if self._kept.find(host, session) or self._held_out(host, session):
+        """Return the text for the beginning of a session: what recurs in its project. It is empty
+        for a session that has begun, unless it did so before its text was ready.
+        """
+        record = self._kept.find(host, session)
+        if (record and record.reason != _LATE) or self._held_out(host, session):
             return ""
         with self._reserved(ends):
             opening = self._for_project(cwd)
@@ -155,7 +158,16 @@ class SessionOpenings:
             self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
         return self._given(host, session, opening, ends)
 
-    def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
+    def task_text(
+        self,
+        host: str,
+        session: str,
+        task: str,
+        cwd: str,
+        ends: float,
+        *,
+        longest: int = LONGEST_TEXT,
+    ) -> str:
         """Return the text for a request: what fits it, without what the session has seen, and
         within what is left of the session's budget. It is empty for a session whose beginning was
         not seen: a fork has its parent's context, and what began without an opening stays so.
@@ -170,10 +182,10 @@ class SessionOpenings:
             shown = frozenset(record.shown)
             opening = unseen(self._for_task(task, cwd, budget), shown)
             size = len(opening.messages("text"))
-            if size > LONGEST_TEXT:
-                smaller = int(budget * LONGEST_TEXT / size * 0.9)
+            if size > longest:
+                smaller = int(budget * longest / size * 0.9)
                 opening = unseen(self._for_task(task, cwd, smaller), shown)
-        if len(opening.messages("text")) > LONGEST_TEXT:
+        if len(opening.messages("text")) > longest:
             return ""
         return self._given(host, session, opening, ends)
 

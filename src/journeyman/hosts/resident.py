@@ -21,6 +21,7 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import PROGRAM, Unanswered, child_environ, request
 from journeyman.hosts.gate import HostGate
 from journeyman.hosts.imports import ImportQueue
+from journeyman.hosts.installation.record import installed_python
 from journeyman.hosts.server import HookServer, is_locked
 from journeyman.hosts.service import HostService
 from journeyman.records.errors import JourneymanError, ServiceUnavailable
@@ -128,10 +129,7 @@ class Resident:
             queue.start()
             self.parts["hooks"] = server.path
             threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
-            try:
-                yield server
-            finally:
-                queue.stop()
+            yield server
 
     def _confirmations(self) -> Iterator[None]:
         administration = self._journeyman.confirmations
@@ -178,8 +176,8 @@ def _end_on_demand(home: Path) -> None:
 
 
 def start_detached(home: Path, database: str) -> None:
-    """Start a resident process that outlives this one, unless one is being started. Its output goes
-    to serve.log in the home.
+    """Start a resident process that outlives this one, unless one is being started, with the
+    interpreter that `hosts install` recorded. Its output goes to serve.log in the home.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = home / "serve.log"
@@ -191,7 +189,7 @@ def start_detached(home: Path, database: str) -> None:
         if os.fstat(descriptor).st_size > _LARGEST_LOG:
             os.ftruncate(descriptor, 0)
         process = subprocess.Popen(  # noqa: S603 - this program
-            [*PROGRAM, "--home", str(home), "serve", "--on-demand"],
+            [installed_python(home), *PROGRAM[1:], "--home", str(home), "serve", "--on-demand"],
             env={**child_environ(), "JOURNEYMAN_DATABASE": database},
             cwd=home,
             stdin=subprocess.DEVNULL,

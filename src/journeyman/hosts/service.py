@@ -20,6 +20,7 @@ from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
 from journeyman.hosts.installation.record import CHECK_FOLDER, has_part
 from journeyman.hosts.openings import (
+    LONGEST_TEXT,
     LateAnswer,
     OpeningAnswer,
     OpeningRequest,
@@ -206,7 +207,7 @@ class HostService:
             if name == "SessionStart":
                 text = self._session_start(event, exchange)
             elif name == "UserPromptSubmit":
-                text = self._prompt(event, exchange)
+                text = self._prompt(event, exchange, before)
             else:
                 kind, text = "hint", self._failure_hint(event, exchange)
         except LateAnswer:
@@ -238,13 +239,22 @@ class HostService:
             return ""
         return self.openings.project_text(host, session, event.cwd, exchange.ends - _MARGIN_S)
 
-    def _prompt(self, event: HookInput, exchange: Exchange) -> str:
-        ends = exchange.ends - _MARGIN_S
+    def _prompt(self, event: HookInput, exchange: Exchange, before: HostSession | None) -> str:
+        host, session, ends = exchange.host, event.session_id, exchange.ends - _MARGIN_S
+        first = ""
+        if (before is None or before.state == "cold") and event.is_fresh:
+            first = self.openings.project_text(host, session, event.cwd, ends)
         if not event.is_request:
-            return ""
-        return self.openings.task_text(
-            exchange.host, event.session_id, event.prompt, event.cwd, ends
-        )
+            return first
+        try:
+            text = self.openings.task_text(
+                host, session, event.prompt, event.cwd, ends, longest=LONGEST_TEXT - len(first)
+            )
+        except LateAnswer:
+            if not first:
+                raise
+            return first
+        return "\n\n".join(filter(None, (first, text)))
 
     def _failure_hint(self, event: HookInput, exchange: Exchange) -> str:
         text, mistake = hook_events.hint(exchange.host, event, self._journeyman.known_mistake)
@@ -272,6 +282,10 @@ class HostService:
             self._imports.report(path)
         else:
             import_detached(self._journeyman.settings.home, path, os.environ)
+
+    def stop_imports(self) -> None:
+        if self._imports is not None:
+            self._imports.stop()
 
     def usage(self, used: SideUsage, exchange: Exchange) -> Any:
         counts = {

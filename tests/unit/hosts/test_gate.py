@@ -19,7 +19,7 @@ from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
-from journeyman.hosts.client import UNAVAILABLE
+from journeyman.hosts.client import unavailable
 from journeyman.hosts.gate import GateAnswer, GateCall, HostGate
 from journeyman.hosts.installation.record import Record, write_record
 from journeyman.outcomes.judge import judge
@@ -576,7 +576,7 @@ def test_the_judge_knows_whose_refusal_it_was(office: Office, gate: HostGate) ->
         ("nobody", cancelled.answer.reason),
         ("rule", office.ask("c4", arguments=commands("judged 4")).answer.reason),
         ("rule", gate.decide(CLAUDE, office.call("", arguments={"command": "rm -rf /"})).reason),
-        ("nobody", UNAVAILABLE),
+        ("nobody", unavailable(CLAUDE)),
         ("nobody", gate.decide(CLAUDE, office.call("c7")).reason),
     ]
     misses = []

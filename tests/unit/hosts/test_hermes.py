@@ -20,9 +20,9 @@ from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
 from journeyman.hosts import client, hermes, hermes_openings, hermes_requests
-from journeyman.hosts.client import UNAVAILABLE, socket_path
+from journeyman.hosts.client import socket_path
 from journeyman.hosts.hermes import HermesPlugin
-from journeyman.hosts.hermes_gate import RISKY_TOOLS
+from journeyman.hosts.hermes_gate import RISKY_TOOLS, UNAVAILABLE
 from journeyman.hosts.hermes_lineage import ancestors
 from journeyman.hosts.hermes_link import Link
 from journeyman.hosts.installation.record import Record, write_record

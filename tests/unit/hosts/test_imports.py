@@ -69,13 +69,8 @@ def running(
     program: Program, reported: Sequence[str] = (), **options: Any
 ) -> Iterator[ImportQueue]:
     """A queue that starts after these reports."""
-    given = {"quiet_s": QUIET_S, "learn_quiet_s": LEARN_S, "learns": False}
-    queue = ImportQueue(
-        program.folder / "home",
-        "sqlite:///unused.db",
-        program=program.words,
-        **{**given, **options},
-    )
+    given = {"home": program.folder, "quiet_s": QUIET_S, "learn_quiet_s": LEARN_S, "learns": False}
+    queue = ImportQueue(database="", program=program.words, **{**given, **options})
     for path in reported:
         queue.report(path)
     queue.start()
@@ -211,15 +206,6 @@ class TestFailures:
             until(lambda: len(program.imported) == 3)
         assert tried == ["late", "known", "late", "late"]
 
-    def test_the_queue_holds_only_so_many(
-        self, program: Program, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(imports, "_MAX_WAITING", 3)
-        queue = ImportQueue(program.folder, "", program=program.words)
-        for number in range(10):
-            queue.report(f"/logs/{number}.jsonl")
-        assert queue.waiting == 3
-
 
 class TestStop:
     def test_stopping_ends_what_takes_long(self, program: Program) -> None:
@@ -240,6 +226,26 @@ class TestStop:
         until(lambda: bool(program.calls))
         (words,) = program.calls
         assert words == ["import", "--json", "--", "/logs/a.jsonl", "/logs/b.jsonl"]
+
+    def test_what_a_killed_process_left_is_imported_by_the_next(self, program: Program) -> None:
+        home = program.folder / "home"
+        home.mkdir()
+        killed = ImportQueue(home, "", quiet_s=60.0, program=program.words)
+        for name in ("a", "a", "line\nbreak"):
+            killed.report(f"/logs/{name}.jsonl")
+        (journal,) = home.iterdir()
+        assert len(journal.read_bytes().split()) == 2
+        with journal.open("ab") as file:
+            file.write(b'\n"/logs/cut sho')
+        killed.report("/logs/b.jsonl")
+        expected = ["/logs/a.jsonl", "/logs/b.jsonl", "/logs/line\nbreak.jsonl"]
+        with running(program, home=home):
+            until(lambda: sorted(program.imported) == expected)
+            until(lambda: journal.read_bytes() == b"")
+        journal.unlink()
+        journal.mkdir()  # nothing can be written: the event is not acknowledged
+        with running(program, home=home) as queue, pytest.raises(StoreUnavailable):
+            queue.report("/logs/c.jsonl")
 
     def test_a_queue_that_never_started_can_be_stopped(self, program: Program) -> None:
         ImportQueue(program.folder, "", program=program.words).stop()

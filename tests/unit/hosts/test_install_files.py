@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
+from journeyman.hosts import client
 from journeyman.hosts.installation import hooks_file, json_text, yaml_list
 from journeyman.hosts.installation.editors import HooksEditor, PluginsEditor, WholeFile
 from journeyman.hosts.installation.file_change import (
@@ -23,7 +25,6 @@ from journeyman.hosts.installation.file_change import (
 )
 from journeyman.hosts.installation.record import FileRecord, write_private
 from journeyman.records.errors import OutsideProblem
-from journeyman.records.host import Host
 from journeyman.settings import HostsSettings
 
 CLIENT = (
@@ -35,7 +36,8 @@ CLIENT = (
     "claude-code",
 )
 PARTS = ("opening", "gate", "import")
-WANTED = hooks_file.wanted_groups("claude-code", PARTS, CLIENT, HostsSettings())
+FILE = "/home/a/settings.json"
+WANTED = hooks_file.wanted_groups("claude-code", PARTS, CLIENT, HostsSettings(), FILE)
 OWN_HOOK = WANTED["Stop"]["hooks"][0]
 FOREIGN = {"hooks": [{"type": "command", "command": "notify-send done"}]}
 
@@ -224,7 +226,7 @@ def test_any_order_of_updates_and_changes_of_others(
             settings = {**json.loads(file.path.read_bytes()), key: added}
             file.path.write_text(json.dumps(settings, indent=2))
         else:
-            wanted = hooks_file.wanted_groups("claude-code", step, CLIENT, HostsSettings())
+            wanted = hooks_file.wanted_groups("claude-code", step, CLIENT, HostsSettings(), FILE)
             editor = hooks_editor(file.path, wanted)
             file.install(editor)
             own = [hook.event for hook in hooks_file.own_hooks(file.path.read_text())]
@@ -267,7 +269,7 @@ class TestHooks:
         text["hooks"]["Stop"].append(FOREIGN)
         file.path.write_text(json.dumps(text, indent=2))
         newer = hooks_file.wanted_groups(
-            "claude-code", ("import",), ("/new/python", *CLIENT[1:]), HostsSettings()
+            "claude-code", ("import",), ("/new/python", *CLIENT[1:]), HostsSettings(), FILE
         )
         file.install(hooks_editor(file.path, newer))
         assert json.loads(file.path.read_bytes()) == {
@@ -289,37 +291,61 @@ class TestHooks:
 
     def test_the_gate_asks_for_named_tools_and_waits_longer_than_a_person_may_take(self) -> None:
         settings = HostsSettings(confirm_timeout_s=120, gate_tools=("mcp__pay__*", "Web.?", "Bash"))
-        group = hooks_file.wanted_groups("claude-code", ("gate",), CLIENT, settings)["PreToolUse"]
+        group = hooks_file.wanted_groups("claude-code", ("gate",), CLIENT, settings, FILE)[
+            "PreToolUse"
+        ]
         assert group["matcher"] == r"^(?:Bash|Edit|Write|NotebookEdit|mcp__pay__.*|Web\..)$"
         assert group["hooks"][0]["timeout"] == 180
         assert " PreToolUse 150 || " in group["hooks"][0]["command"]
         assert group["hooks"][0]["onFailure"] == "block"
-        codex = hooks_file.wanted_groups("codex", PARTS, CLIENT, HostsSettings())
+        codex = hooks_file.wanted_groups("codex", PARTS, CLIENT, HostsSettings(), FILE)
         assert "onFailure" not in codex["PreToolUse"]["hooks"][0]
         assert codex["SessionEnd"]["hooks"][0]["timeout"] == 3
         assert "PostToolUseFailure" not in codex
 
-    def test_commands_are_quoted_for_a_shell(self) -> None:
-        client = ("/a b/python", "-I", "-S", "/it's/journeyman/hosts/client.py", "/h$x", "codex")
-        groups = hooks_file.wanted_groups("codex", ("import",), client, HostsSettings())
-        command = groups["Stop"]["hooks"][0]["command"]
-        assert hooks_file.is_own_command(command)
-        assert command == (
-            "'/a b/python' -I -S '/it'\"'\"'s/journeyman/hosts/client.py' '/h$x' codex Stop"
-        )
-
-    @table("host", ["claude-code", "codex"])
-    def test_a_gate_that_cannot_run_denies(self, host: Host) -> None:
-        client = ("/nonexistent/python", *CLIENT[1:5], host)
-        group = hooks_file.wanted_groups(host, ("gate",), client, HostsSettings())["PreToolUse"]
-        command = group["hooks"][0]["command"]
-        assert hooks_file.is_own_command(command)
-        for shell in ("sh", "bash"):
-            done = subprocess.run(
-                [shell, "-c", command], capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 2
-            assert f"journeyman hosts install {host}" in done.stderr.splitlines()[-1]
+    def test_no_hook_fails_whatever_is_gone(self, tmp_path: Path) -> None:
+        """Every command line of both hosts, as their shells run it: a failure would drop prompts or
+        let calls pass.
+        """
+        folder = tmp_path / 'it\'s a "$HOME"'
+        file = str(folder / "settings.json")
+        package = str(folder / "journeyman/hosts/client.py")
+        gone: dict[str, tuple[str, str]] = {
+            "package": (sys.executable, package),
+            "interpreter": (str(folder / "python"), package),
+            "home": (sys.executable, client.__file__),
+        }
+        running = {}
+        for what, (python, script) in gone.items():
+            for host in ("claude-code", "codex"):
+                words = (python, "-I", "-S", script, str(folder / "home"), host)
+                groups = hooks_file.wanted_groups(host, PARTS, words, HostsSettings(), file)
+                for event, group in groups.items():
+                    command = group["hooks"][0]["command"]
+                    assert hooks_file.is_own_command(command)
+                    running[what, host, event] = subprocess.Popen(
+                        ["/bin/sh", "-c", command],
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.DEVNULL,
+                    )
+        assert len(running) == 36
+        misses = []
+        for (what, host, event), hook in running.items():
+            body = {"session_id": "s1", "hook_event_name": event, "tool_name": "Bash"}
+            said = hook.communicate(json.dumps(body).encode())[0].decode()
+            wanted = [f"`journeyman hosts remove {host}`", *([file] if what != "home" else [])]
+            if event == "PreToolUse" and said:
+                output = json.loads(said)["hookSpecificOutput"]
+                reason = output["permissionDecisionReason"]
+                is_right = output["permissionDecision"] == "deny" and all(
+                    part in reason for part in wanted
+                )
+            else:
+                is_right = said == "" and event != "PreToolUse"
+            if hook.returncode or not is_right:
+                misses.append(f"{what} {host} {event}: {hook.returncode} {said!r}")
+        assert not misses, "\n".join(misses)
 
     @table(
         ("content", "clause"),

@@ -69,7 +69,7 @@ class Plugin:
             "home": str(home.journeyman),
             "socket": client.socket_path(str(home.journeyman)),
             "python": sys.executable,
-            "client": client.__file__,
+            "file": str(home.folder / "plugin.mjs"),
             "limits_ms": {"opening": 1_000 * LONGEST_S, "gateInChild": 1},
         }
         source = PLUGIN.read_text()

@@ -279,9 +279,24 @@ class TestTexts:
         assert desk.context("SessionStart", "s4", source="resume") == ""
         assert desk.context("UserPromptSubmit", "s4", prompt=TASK)
 
-    def test_a_late_text_is_not_given(self, desk: Desk) -> None:
+    def test_a_late_text_comes_with_the_first_prompt(self, desk: Desk, tmp_path: Path) -> None:
+        project = desk.context("SessionStart", "other", source="startup")
         assert desk.context("SessionStart", source="startup", within_s=0.0) == ""
         assert ("claude-code", "s1", "failure", "late") in desk.events
+        assert desk.context("SessionStart", "s2", source="startup", is_received=False)
+        log = tmp_path / "log.jsonl"
+        for session, prompt in (("s1", TASK), ("s2", TASK), ("s3", "/review"), ("s4", "")):
+            given = {"prompt": prompt, "transcript_path": str(log)}
+            text = desk.context("UserPromptSubmit", session, **given)
+            assert text.count(REMEDY) >= 1, session
+            assert "Commands that work here, most used first" in text
+            assert ("Earlier requests like this one" in text) == (prompt == TASK)
+            assert len(text) < len(project) + LONGEST_TEXT
+            assert desk.context("UserPromptSubmit", session, **given) == ""
+        for line in ('{"message":{"role":"assistant"}}', '{"payload":{"forked_from_id":"x"}}'):
+            log.write_text(line)
+            given = {"prompt": TASK, "transcript_path": str(log)}
+            assert desk.context("UserPromptSubmit", f"began with {line}", **given) == ""
 
 
 class TestDelivery:

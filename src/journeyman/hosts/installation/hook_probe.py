@@ -18,7 +18,7 @@ from msgspec import Struct
 from journeyman.facade.finding import Finding
 from journeyman.hosts import client
 from journeyman.hosts.client import Unanswered
-from journeyman.hosts.installation.hooks_file import OwnHook
+from journeyman.hosts.installation.hooks_file import OwnHook, client_command
 
 _STATUS_S = 2.0
 _START_S = 20.0
@@ -65,7 +65,7 @@ def fire(hook: OwnHook, session: str, environ: Mapping[str, str]) -> FiredHook:
     began = time.perf_counter()
     try:
         done = subprocess.run(  # noqa: S603 - what the host would run
-            ["/bin/sh", "-c", hook.settings["command"]],
+            ["/bin/sh", "-c", client_command(hook.settings["command"])],
             input=json.dumps(event),
             env=dict(environ),
             capture_output=True,

@@ -2,6 +2,7 @@
 object `hooks`, which has a list of groups for each event, which have a list of commands.
 """
 
+import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -13,6 +14,9 @@ from journeyman.settings import HostsSettings
 
 _HOOKS = "hooks"
 _CLIENT = "/journeyman/hosts/client.py"
+_OTHERWISE = " || "
+"""What follows is run if the client cannot run: no hook of ours may fail, because the exit code 2,
+which is Python's where its script is gone, drops the prompt. Both hosts run commands by a shell."""
 
 _GATED_TOOLS: Mapping[Host, tuple[str, ...]] = {
     "claude-code": ("Bash", "Edit", "Write", "NotebookEdit"),
@@ -61,41 +65,56 @@ class OwnHook(NamedTuple):
 
 
 def wanted_groups(
-    host: Host, parts: Collection[str], client: tuple[str, ...], settings: HostsSettings
+    host: Host, parts: Collection[str], client: tuple[str, ...], settings: HostsSettings, file: str
 ) -> Groups:
-    """Return what to write for some parts of Journeyman. `client` is the command line of the client
-    up to the event.
+    """Return what to write to a file for some parts of Journeyman. `client` is the command line of
+    the client up to the event.
     """
     events = {event for part in parts for event in _EVENTS[host].get(part, ())}
-    return {event: _group(host, event, client, settings) for event in _ORDER if event in events}
+    denial = _denial(host, file)
+    return {
+        event: _group(host, event, client, settings, denial) for event in _ORDER if event in events
+    }
 
 
 def _group(
-    host: Host, event: str, client: tuple[str, ...], settings: HostsSettings
+    host: Host, event: str, client: tuple[str, ...], settings: HostsSettings, denial: str
 ) -> dict[str, Any]:
     hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
     hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
+    if event != "PreToolUse":
+        hook["command"] += f"{_OTHERWISE}true"
     if event == "PostToolUse":
         return {"matcher": "Bash", _HOOKS: [hook]}
     if event != "PreToolUse":
         return {_HOOKS: [hook]}
     deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
-    hook["command"] += f" {deadline_s} || {_denial(host)}"
+    hook["command"] += f" {deadline_s}{_OTHERWISE}{denial}"
     hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
     if host == "claude-code":
         hook["onFailure"] = "block"
     return {"matcher": _gate_matcher(host, settings.gate_tools), _HOOKS: [hook]}
 
 
-def _denial(host: Host) -> str:
-    """Return a command that denies a call, for when the client cannot run: to both hosts, the exit
-    code 2 with a reason is a denial, and any other failure is consent.
+def _denial(host: Host, file: str) -> str:
+    """Return a command that denies a call, for when the client cannot run: to both hosts, most
+    failures are consent. Journeyman may be gone by then, so the reason says what to do without it.
     """
     reason = (
-        "Blocked by Journeyman: its hook failed, so no one could be asked. A person can repair it "
-        f"with: journeyman hosts install {host}"
+        "Blocked by Journeyman: no confirmation could be requested, because its hook cannot run: "
+        "Journeyman was moved or uninstalled. Do not try to achieve the same in another way. A "
+        f"person can repair it with `journeyman hosts install {host}`, or remove it with "
+        f"`journeyman hosts remove {host}` or, where that command is gone too, by deleting the "
+        f'entries with {_CLIENT} below "{_HOOKS}" in {file}.'
     )
-    return shlex.join(("/bin/sh", "-c", f'echo "{reason}" >&2; exit 2'))
+    decided = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    answer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
+    return shlex.join(("printf", "%s", json.dumps(answer)))
+
+
+def client_command(command: str) -> str:
+    """Return a hook's command without what follows if the client cannot run."""
+    return command.partition(_OTHERWISE)[0]
 
 
 def _gate_matcher(host: Host, gate_tools: Collection[str]) -> str:

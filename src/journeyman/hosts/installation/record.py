@@ -2,6 +2,7 @@
 host's confirmation token. It is kept in the home, where only its owner can read it.
 """
 
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class FileRecord(Struct, frozen=True, kw_only=True):
 class Record(Struct, frozen=True, kw_only=True):
     """What is installed in a host: by which version, which parts, with the name of the agent under
     which the host requests confirmations and its token. `program` is the command line that the
-    host's file calls.
+    host's file calls or, where it calls none, that of the resident process.
     """
 
     host: str
@@ -43,6 +44,11 @@ class Record(Struct, frozen=True, kw_only=True):
     version: str = ""
     program: tuple[str, ...] = ()
     file: FileRecord | None = None
+
+    @property
+    def gone(self) -> list[str]:
+        """The files of the command line that no longer exist."""
+        return [path for path in self.program if path.startswith("/") and not Path(path).exists()]
 
 
 def record_path(home: Path, host: str) -> Path:
@@ -60,6 +66,19 @@ def read_record(home: Path, host: str) -> Record | None:
         return msgspec.json.decode(record_path(home, host).read_bytes(), type=Record)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def installed_python(home: Path) -> str:
+    """Return the interpreter of the newest installation that is still there, or else this one:
+    Hermes has one of its own, which may lack the packages for confirmations.
+    """
+    with suppress(OSError):
+        paths = (home / _FOLDER).glob("*.json")
+        for path in sorted(paths, key=lambda one: one.stat().st_mtime, reverse=True):
+            record = read_record(home, path.stem)
+            if record is not None and record.program and not record.gone:
+                return record.program[0]
+    return sys.executable
 
 
 def has_part(home: Path, host: str, part: str) -> bool:

@@ -154,9 +154,8 @@ def _what_is_old(record: Record | None, *, is_changed: bool, has_entries: bool) 
         return "It was installed from another home, or its record is lost."
     if not has_entries:
         return "Journeyman's entries are no longer in the file."
-    gone = [path for path in record.program if path.startswith("/") and not Path(path).exists()]
-    if gone:
-        return f"{gone[0]} no longer exists."
+    if record.gone:
+        return f"{record.gone[0]} no longer exists."
     if is_changed:
         return "The entries are those of another version, or of other settings."
     return ""

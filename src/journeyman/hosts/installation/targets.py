@@ -44,7 +44,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What is installed under a name: a host, or the service. `program` is what its file calls."""
+    """What is installed under a name: a host, or the service. `program` is what its file calls or,
+    for Hermes, which loads the plugin itself, the resident process.
+    """
 
     name: str
     title: str
@@ -63,22 +65,22 @@ def host_target(
     editor: Editor
     if host == "hermes":
         editor = PluginsEditor(path, yaml_parser(hermes, around.environ))
-        program = ()
+        program = around.server
     elif host == "opencode":
-        editor = WholeFile(_opencode_plugin(around, parts), _PLUGIN_MARK)
+        editor = WholeFile(_opencode_plugin(around, parts, path), _PLUGIN_MARK)
     else:
-        wanted = wanted_groups(host, parts, program, around.settings)
+        wanted = wanted_groups(host, parts, program, around.settings, str(path))
         editor = HooksEditor(path, title, wanted, takes_bom=host == "claude-code")
     return Target(name=host, title=title, path=path, editor=editor, program=program)
 
 
-def _opencode_plugin(around: Surroundings, parts: Collection[str]) -> bytes:
+def _opencode_plugin(around: Surroundings, parts: Collection[str], path: Path) -> bytes:
     source = resources.files("journeyman.hosts").joinpath(_PLUGIN_FILE).read_text(encoding="utf-8")
     called = {
         "home": str(around.home),
         "socket": client.socket_path(str(around.home)),
         "python": around.python,
-        "client": client.__file__,
+        "file": str(path),
         "parts": [part for part in PARTS if part in parts],
     }
     return source.replace(_PLACEHOLDER, json.dumps(called), 1).encode()
