@@ -78,6 +78,12 @@ class TestLearning:
         assert report.kinds == {"final": 1, "first_try": 1, "sequence": 1}
         assert (report.patterns, report.quarantined) == (3, 0)
 
+    def test_session_that_ended_with_an_error_teaches_nothing(self, jm):
+        *turns, last = chat(*FLIGHT)
+        jm.record([*turns, {**last, "finish_reason": "error"}], session_id="flight")
+        assert jm.learn().reasons == {"error": 1}
+        assert jm.opening("cancel my flight reservation").is_empty
+
     def test_learning_for_a_time_begins_with_the_newest_sessions(self, jm):
         for number in range(120):
             jm.record(chat(*FLIGHT), session_id=f"flight-{number}", outcome=1.0, model="m1")
