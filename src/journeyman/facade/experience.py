@@ -391,7 +391,8 @@ class ExperienceFacade(Rooms):
         With `alike`, it shows the request nearest to the task and others that start the same way,
         which helps small models.
 
-        With a `template`, only its patterns are considered, and the use is counted if `counted`.
+        With a `template`, only its patterns are considered, however little they resemble the task;
+        the note names it, and the use is counted if `counted`.
         The task may then be empty: the template's patterns are shown in their order, up to
         `max_patterns` and without a token limit unless one is passed.
         """
@@ -415,7 +416,7 @@ class ExperienceFacade(Rooms):
             project=self.project_named(project),
             style=self._style(style, model),
         )
-        if counted and chosen is not None and opening.choices:
+        if counted and chosen is not None and not opening.is_empty:
             self.templates.count_use(chosen)
         return opening
 
