@@ -197,7 +197,7 @@ confirm.page_port     port of the web page for approvers; default 6080
 confirm.hosts         list of further host names for agents, as name:port
 confirm.page_hosts    list of further host names for the page, as name:port
 confirm.page_url      address of the page in notices; default its host and port
-confirm.rate_limit    maximum number of requests for one action per hour; default 10
+confirm.rate_limit    maximum requests of all agents for one action per hour; default 10
 confirm.policy        the policy file; default <home>/confirm.toml
 confirm.notify        list of apprise addresses to notify; the first that works is used
 confirm.url           address of the service for clients; default http://<host>:<port>
