@@ -97,6 +97,7 @@ def _show_created(console: Console, template: Template) -> None:
 
 
 def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) -> None:
+    imported: tuple[ImportedTemplate, ...]
     if isinstance(result, ImportedTemplate):
         imported = (result,)
         skipped = [*result.skipped]

@@ -332,7 +332,9 @@ class Library:
         stored = self._store.templates.add(template, new_name=not replace_existing)
         return ImportedTemplate(template=stored, skipped=skipped)
 
-    def import_folder(self, folder: Path, **options: bool) -> ImportedFolder:
+    def import_folder(
+        self, folder: Path, *, replace_existing: bool = False, with_addendum: bool = False
+    ) -> ImportedFolder:
         """Store the templates in the JSON files of a folder, each as `import_file` does. A file
         that cannot be imported is left out. Raises BadTemplate if there is no JSON file.
         """
@@ -347,7 +349,10 @@ class Library:
             try:
                 with file.open("rb") as opened:
                     data = opened.read(LARGEST_FILE + 1)
-                imported.append(self.import_file(data, **options))
+                template = self.import_file(
+                    data, replace_existing=replace_existing, with_addendum=with_addendum
+                )
+                imported.append(template)
             except (BadTemplate, OSError) as error:
                 failed[file.name] = str(error)
         return ImportedFolder(imported=tuple(imported), failed=failed)

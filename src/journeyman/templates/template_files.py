@@ -243,8 +243,7 @@ def _older_pattern(entry: object) -> dict[str, Any] | str:
 
 def _older_sessions(fields: Mapping[str, Any]) -> list[str]:
     """Return the sessions that a template or an entry names as its source, each once."""
-    named = (fields[key] for key in _OLDER_SESSIONS if fields.get(key))
-    value = next(named, [])
+    value = next((fields[key] for key in _OLDER_SESSIONS if fields.get(key)), None)
     ids = value if isinstance(value, list) else [value]
     return list(dict.fromkeys(id_ for id_ in ids if isinstance(id_, str) and id_.strip()))
 
