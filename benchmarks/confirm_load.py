@@ -145,7 +145,7 @@ def serve_plainly(home: Path) -> None:
     @post("/confirm", status_code=202)
     async def submit(data: NewConfirmation) -> Kept:
         id_, now = secrets.token_hex(16), datetime.now(UTC)
-        ends = now + timedelta(seconds=data.timeout_seconds)
+        ends = now + timedelta(seconds=data.timeout_s)
         asked = (data.action, data.description, msgspec.json.encode(data.details))
         row = (id_, *asked, data.session_key, "pending", now.isoformat(), ends.isoformat())
         database.execute("INSERT INTO confirmations VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

@@ -84,6 +84,8 @@ class ReviewSettings(Struct, frozen=True, kw_only=True):
     every_turns: Count = 5
     every_calls: Count = 15
     only: ReviewScope = "all"
+    memory: bool = True
+    user_profile: bool = True
 
 
 class ConfirmSettings(_WithSecrets, frozen=True, kw_only=True):
@@ -191,13 +193,15 @@ review.enabled        true reviews finished turns; default false
 review.every_turns    review after this many turns; default 5
 review.every_calls    or after this many tool calls; default 15
 review.only           memory or skills limits reviews to that; default all
+review.memory         false keeps reviews from writing notes about the work; default true
+review.user_profile   false keeps reviews from writing notes about the user; default true
 confirm.host          address on which confirmations are served; default 127.0.0.1
 confirm.port          port for agents; default 6000
 confirm.page_port     port of the web page for approvers; default 6080
 confirm.hosts         list of further host names for agents, as name:port
 confirm.page_hosts    list of further host names for the page, as name:port
 confirm.page_url      address of the page in notices; default its host and port
-confirm.rate_limit    maximum number of requests for one action per hour; default 10
+confirm.rate_limit    maximum requests of all agents for one action per hour; default 10
 confirm.policy        the policy file; default <home>/confirm.toml
 confirm.notify        list of apprise addresses to notify; the first that works is used
 confirm.url           address of the service for clients; default http://<host>:<port>

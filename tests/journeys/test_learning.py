@@ -200,6 +200,13 @@ class TestTemplates:
         held = json.loads(asked_here(working, "templates", "quarantine", "--json").stdout)
         assert [one["templates"] for one in held if one["templates"]] == [["strange@1"]]
 
+        # The same from a folder, where a broken file costs that file.
+        (working.home / "broken.json").write_text("{")
+        told = asked_here(working, "templates", "import", str(working.home), "--replace").stdout
+        assert "strange" in told
+        assert "2 left out" in told
+        assert "broken.json: The file is not a template" in told
+
     def test_deletion_asks_for_confirmation(self, working: Command) -> None:
         refused = working("templates", "delete", "depot", code=1, typed="n\n")
         assert "Delete 1 version of depot?" in refused.stderr
@@ -306,7 +313,7 @@ WRONG_INPUT = {
         WrongInput,
         "No such",
     ),
-    "import a folder": (("templates", "import", "."), WrongInput, "Is a directory"),
+    "import an empty folder": (("templates", "import", ".journeyman"), BadTemplate, "no JSON file"),
     "import what is not there": (("templates", "import", "nowhere"), WrongInput, "No such file"),
     "import no JSON": (("templates", "import", "half.json"), BadTemplate, "not JSON"),
     "import something else": (("templates", "import", "tools.json"), BadTemplate, "not a template"),
@@ -331,6 +338,7 @@ WRONG_USAGE = {
     "no workers": ("learn", "--workers", "0"),
     "workers that are not a number": ("learn", "--workers", "abc"),
     "no sessions": ("templates", "build", "x", "--max-sessions", "0"),
+    "one name for a folder": ("templates", "import", "/", "--as", "x"),
     "an unknown type": ("templates", "list", "--type", "poetry"),
 }
 

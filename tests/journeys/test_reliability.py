@@ -224,11 +224,12 @@ class TestProfile:
             answer = json.loads(warm_session(journeyman, {"action": "profile"}))
             whole = {"action": "profile", "include_trivial": "true"}
             everything = json.loads(warm_session(journeyman, whole))
-        found = [command.json("profile", *more) for more in ((), ("--without-trivial",))]
+        found = [command.json("profile", *more) for more in (("--include-trivial",), ())]
         assert [one["rate"]["total"] for one in found] == [2, 1]
-        assert "1 call of housekeeping tools: todo." in " ".join(
-            command("profile", "--without-trivial").stdout.split()
-        )
+        assert "1 call of housekeeping tools: todo." in " ".join(command("profile").stdout.split())
+        (command.home / "chat.json").write_text(json.dumps({"messages": messages}))
+        alone = command.json("profile", command.home / "chat.json", "--include-trivial")
+        assert (alone["sessions"], alone["rate"]["total"]) == (1, 2)
         assert (answer["error_rate"]["of"], everything["error_rate"]["of"]) == (1, 2)
         assert (answer["left_out"], answer["messages"]) == ({"todo": 1}, 4)
         assert everything["tool_distribution"] == {"shell": 0.5, "todo": 0.5}

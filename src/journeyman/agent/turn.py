@@ -43,7 +43,7 @@ END_REASONS: dict[StopReason, str] = {
     "empty": "error",
     "nothing_done": "error",
 }
-"""The end reason that is stored for each stop, in the terms that learning evaluates."""
+"""The end reason that is stored for each stop. A session that ends with `error` does not teach."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):

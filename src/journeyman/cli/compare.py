@@ -116,7 +116,7 @@ def _show_types(console: Console, comparison: Comparison) -> None:
 @flag("--by-opening", "Compare sessions with an opening with all others (the default).")
 @context.project_option
 @context.platform_option
-@context.without_trivial_option
+@context.include_trivial_option
 def compare(
     journeyman: Journeyman,
     *,
@@ -124,7 +124,7 @@ def compare(
     by_opening: bool,
     project: str | None,
     platform: str | None,
-    without_trivial: bool,
+    include_trivial: bool,
     **sides: Any,
 ) -> Comparison:
     """Compare the error rates of warm and cold sessions, or of two sets of them.
@@ -147,7 +147,7 @@ def compare(
     narrowed: dict[str, Any] = {
         "project": project,
         "platform": platform,
-        "without_trivial": without_trivial,
+        "include_trivial": include_trivial,
     }
     if not is_named:
         return journeyman.compare(by_opening=True, **narrowed)
@@ -184,9 +184,9 @@ def _show_compression(console: Console, report: CompressionReport) -> None:
     is_paged=True,
 )
 @click.argument("session")
-@context.without_trivial_option
+@context.include_trivial_option
 def compression(
-    journeyman: Journeyman, *, session: str, without_trivial: bool
+    journeyman: Journeyman, *, session: str, include_trivial: bool
 ) -> CompressionReport:
     """Check whether context compression preserved proficiency.
 
@@ -197,7 +197,7 @@ def compression(
       journeyman compression SESSION
       journeyman compression SESSION --json
     """
-    return journeyman.compression(session, without_trivial=without_trivial)
+    return journeyman.compression(session, include_trivial=include_trivial)
 
 
 def _show_step(console: Console, step: CompressionStep) -> None:

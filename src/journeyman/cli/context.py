@@ -106,8 +106,8 @@ POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
 yes_option = flag("-y --yes", "Do not ask for confirmation.")
 source_option = option("--source", "Only sessions from this recorder.")
 platform_option = option("--platform", "Only sessions from this platform: cli, telegram, cron, …")
-without_trivial_option = flag(
-    "--without-trivial", "Leave out housekeeping tools: memory, to-do lists, …"
+include_trivial_option = flag(
+    "--include-trivial", "Also count housekeeping tools: memory, to-do lists, …"
 )
 workers_option = option(
     "--workers N",

@@ -58,9 +58,9 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     "--project NAME|DIR",
     "Project to draw on: a name or a folder, * for all (default: the current folder).",
 )
-@option("--template NAME", "Use only examples from this template.")
-@option("--type", "Pick a template of this type.", dest="task_type", type=TASK_TYPE)
-@tags_option("Pick a template with one of these tags, preferably with all")
+@option("--template NAME", "Use this template, however little it resembles the task.")
+@option("--type", "Use a template of this type.", dest="task_type", type=TASK_TYPE)
+@tags_option("Use a template with one of these tags, preferably with all")
 @all_tags_flag
 @option(
     "--format",
@@ -84,7 +84,7 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
 )
 @option(
     "--floor N",
-    "Lowest similarity to the task that an example must have.",
+    "Lowest similarity to the task that an example must have; not for templates.",
     type=click.FloatRange(0.0, 1.0),
     default=MIN_SIMILARITY,
 )
@@ -226,14 +226,12 @@ def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
         click.echo(text.encode())
     if opening.note:
         click.echo(opening.note, err=True)
-    elif sys.stderr.isatty() and sys.stdout.isatty():
+    if not opening.is_empty and sys.stderr.isatty() and sys.stdout.isatty():
         summary = f"{summarize_opening(opening)}, {opening.tokens:,} tokens; --explain says why."
         click.echo(summary, err=True)
 
 
 def _show_explained(console: Console, opening: Opening, budget: int | None) -> None:
-    if opening.template:
-        console.print(formatting.safe_text(f"From the template {opening.template}."))
     of_budget = "" if budget is None else f" of {budget:,}"
     selected = f"Selected, {opening.tokens:,}{of_budget} tokens"
     console.print(Text("Nothing was selected" if opening.is_empty else selected, style="bold"))

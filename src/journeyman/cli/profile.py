@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 import msgspec
@@ -25,14 +25,17 @@ from journeyman.cli.rate_tables import (
     sparkline,
 )
 from journeyman.facade.journeyman import Journeyman
+from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import PlaybookMistake
 from journeyman.reliability import By
 from journeyman.reliability.profile import FailureGroup, Profile, refusers
 from journeyman.reliability.rates import shown_with_worst
 from journeyman.reliability.reports import write_chart, write_html_report
 from journeyman.text.display import readable
+from journeyman.text.strict_json import InvalidJson, read_json
 
 _MAX_REMEDIES = 3
+_MAX_MESSAGES_BYTES = 64 * 1024 * 1024
 _MAX_LEFT_OUT = 6
 
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -41,13 +44,13 @@ _FAILURE_INDENT, _MIN_TOOLS_WIDTH = 6, 12
 
 
 @context.command(name="profile", is_paged=True)
-@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
+@click.argument("sessions", nargs=-1, metavar="[SESSION|FILE.json]...")
 @option("--by", "Break the error rates down by this.", type=click.Choice(get_args(By)))
 @context.session_options
 @option("--plot FILE", "Draw the error rates to FILE (.png or .svg).", type=_file)
 @option("--html FILE", "Write the report as a single HTML page.", type=_file)
 @files.force_option
-@context.without_trivial_option
+@context.include_trivial_option
 @flag("--raw", "Keep secrets and personal data in names, --json and --html: for your eyes only.")
 def profile_command(
     journeyman: Journeyman,
@@ -58,7 +61,7 @@ def profile_command(
     plot: Path | None,
     html: Path | None,
     force: bool,
-    without_trivial: bool,
+    include_trivial: bool,
     raw: bool,
     as_json: bool,
 ) -> None:
@@ -67,30 +70,37 @@ def profile_command(
     Without SESSION, covers all stored sessions that match the options. Errors are calls that
     failed or were invalid. Calls that a person refused or that were interrupted say nothing about
     a tool and are counted separately. Each call is judged once, and the verdict is stored. With
-    --by, charts and pages show the same groups.
+    --by, charts and pages show the same groups. A FILE.json with the messages of one conversation
+    is profiled without storing it.
 
     Examples:
       journeyman profile
       journeyman profile --by model
       journeyman profile --by length --source claude_code
       journeyman profile --by tool --project .
-      journeyman profile --by type --without-trivial
+      journeyman profile --by type --include-trivial
       journeyman profile --by platform --source hermes
       journeyman profile SESSION
+      journeyman profile conversation.json
       journeyman profile --plot reliability.png
       journeyman profile --html report.html
     """
     outputs = [path for path in (plot, html) if path]
     for path in outputs:
         files.refuse_overwriting(path, force=force)
-    with formatting.counting_bar("Judging") as progress:
-        reliability = journeyman.reliability(
-            sessions or None,
-            without_trivial=without_trivial,
-            raw=raw,
-            progress=progress,
-            **filters,
+    if len(sessions) == 1 and sessions[0].endswith(".json"):
+        reliability = journeyman.reliability_of(
+            _read_messages(sessions[0]), include_trivial=include_trivial
         )
+    else:
+        with formatting.counting_bar("Judging") as progress:
+            reliability = journeyman.reliability(
+                sessions or None,
+                include_trivial=include_trivial,
+                raw=raw,
+                progress=progress,
+                **filters,
+            )
     report, judged = reliability.profile(), reliability.sessions
     groups = reliability.grouped(by) if by else ()
     if plot:
@@ -113,6 +123,17 @@ def profile_command(
     show_remedies(console, remedies, failures=report.rate.errors)
     for path in outputs:
         console.print(f"Written: {path}", style="dim", soft_wrap=True)
+
+
+def _read_messages(name: str) -> Any:
+    """Return the conversation in a file: a list of messages, or an object with `messages`."""
+    try:
+        value = read_json(files.read(name, "messages", max_bytes=_MAX_MESSAGES_BYTES))
+    except InvalidJson as error:
+        raise WrongInput(
+            f"The messages cannot be read from {name}: {error}. Supply a JSON list of messages."
+        ) from error
+    return value.get("messages") if isinstance(value, dict) else value
 
 
 def show_profile(console: Console, report: Profile) -> None:

@@ -3,6 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from journeyman.cli.quarantine import quarantine
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
     Effect,
+    ImportedFolder,
     ImportedTemplate,
     LateChange,
     Template,
@@ -94,17 +96,25 @@ def _show_created(console: Console, template: Template) -> None:
     console.print(Text(f"To use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
 
 
-def _show_imported(console: Console, imported: ImportedTemplate) -> None:
-    template = imported.template
-    _show_details(console, template)
-    if imported.skipped:
-        formatting.print_problems(
-            console, f"\n{len(imported.skipped):,} left out", imported.skipped
-        )
-    rules = Counter(pattern.quarantined for pattern in template.patterns if pattern.quarantined)
+def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) -> None:
+    imported: tuple[ImportedTemplate, ...]
+    if isinstance(result, ImportedTemplate):
+        imported = (result,)
+        skipped = [*result.skipped]
+        _show_details(console, result.template)
+    else:
+        imported = result.imported
+        skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
+        skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
+        rows = [one.template for one in imported]
+        formatting.print_table(console, rows, _COLUMNS, "No file could be imported.")
+    if skipped:
+        formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
+    patterns = [pattern for one in imported for pattern in one.template.patterns]
+    rules = Counter(pattern.quarantined for pattern in patterns if pattern.quarantined)
     if rules:
         counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
-        marked = f"`journeyman templates show {shlex.quote(template.name)}` marks them."
+        marked = "`journeyman templates quarantine` lists them."
         note = f"\nIn quarantine, and never in an opening: {counts}.\n{marked}"
         console.print(formatting.safe_text(note), style="yellow")
 
@@ -202,7 +212,7 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
 
 
 @context.command(templates, render=_show_created)
-@click.argument("session")
+@click.argument("session", required=False)
 @option("--name", "Name of the template (default: from the session's title).")
 @option(
     "--type", "Type of the template (default: from the calls).", dest="task_type", type=TASK_TYPE
@@ -218,12 +228,13 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
     type=context.POSITIVE_INT,
     default=MAX_EXAMPLES,
 )
-def create(journeyman: Journeyman, *, session: str, **options: Any) -> Template:
-    """Create a template from one SESSION that succeeded.
+def create(journeyman: Journeyman, *, session: str | None, **options: Any) -> Template:
+    """Create a template from one SESSION that succeeded, or without one from an addendum alone.
 
     Examples:
       journeyman templates create 0442a060
       journeyman templates create 0442a060 --name release --type code --tag deploy
+      journeyman templates create --name house --addendum "Our tests run with make test."
     """
     settings = {name: value for name, value in options.items() if value is not None}
     return journeyman.templates.create(session, **settings)
@@ -336,8 +347,13 @@ def export(journeyman: Journeyman, *, reference: str, raw: bool, **destination: 
     files.write(content, "template", reference, **destination)
 
 
-@context.command(templates, "import", render=_show_imported)
-@click.argument("file")
+@context.command(
+    templates,
+    "import",
+    render=_show_imported,
+    is_failure=lambda result: isinstance(result, ImportedFolder) and not result.imported,
+)
+@click.argument("file", metavar="FILE|FOLDER")
 @option(
     "--as NAME",
     "Name of the template here (default: as in the file).",
@@ -350,20 +366,28 @@ def export(journeyman: Journeyman, *, reference: str, raw: bool, **destination: 
     dest="replace_existing",
 )
 @flag("--with-addendum", "Also import its addendum for models. Read it first.")
-def import_(journeyman: Journeyman, *, file: str, **options: Any) -> ImportedTemplate:
-    """Import a template from FILE, or from standard input for a dash.
+def import_(
+    journeyman: Journeyman, *, file: str, name: str | None, **options: Any
+) -> ImportedTemplate | ImportedFolder:
+    """Import a template from FILE, from standard input for a dash, or those in all JSON files of a
+    FOLDER, where a file that cannot be imported is left out.
 
-    The file is not trusted: its examples are redacted and checked like everything that is learned.
+    A file is not trusted: its examples are redacted and checked like everything that is learned.
     If the name is taken, nothing is imported unless you pass --as or --replace.
 
     Examples:
       journeyman templates import web.json
       journeyman templates import web.json --as colleagues-web
       journeyman templates import web.json --replace
+      journeyman templates import ~/.hermes/warm_sessions
       ssh build journeyman templates export web | journeyman templates import -
     """
     # Imported here because loading it takes longer than showing help.
     from journeyman.templates.template_files import LARGEST_FILE  # noqa: PLC0415
 
+    if Path(file).is_dir():
+        if name is not None:
+            raise click.UsageError("--as names one template. Import a folder without it.")
+        return journeyman.templates.import_folder(Path(file), **options)
     data = files.read(file, "template", max_bytes=LARGEST_FILE)
-    return journeyman.templates.import_file(data, **options)
+    return journeyman.templates.import_file(data, name=name, **options)

@@ -147,7 +147,9 @@ def _accept(
     asks_person = twin is not None or (entry is None and not TIERS[rule.tier].is_automatic)
     # Another spelling of an action counts towards the same limit.
     counted_as = spellings_of(submission.action).squashed
-    recent = ledger.times(submission.requester, counted_as, "asked" if asks_person else "automatic")
+    # People are asked by all agents together.
+    key = ("", counted_as, "asked") if asks_person else (submission.requester, counted_as)
+    recent = ledger.times(*key)
     limit = policy.rate_limit_of(rule) if asks_person else policy.automatic_limit_of(rule)
     replay = _replay(ledger, submission, fingerprint, actor, _limit_state(ledger, recent, limit))
     if replay is not None:

@@ -30,6 +30,9 @@ Reason = Annotated[str, Meta(max_length=2_000)]
 Digest = Annotated[str, Meta(max_length=100)]
 Secret = Annotated[str, Meta(min_length=1, max_length=4_000)]
 
+NumberText = Annotated[str, Meta(pattern=r"^\d{1,9}$")]
+"""A whole number as text, as some programs send it."""
+
 Moment = Annotated[datetime, Meta(tz=True)]
 
 SHORTEST_TIMEOUT_S, LONGEST_TIMEOUT_S = 30, 3_600
@@ -115,18 +118,18 @@ class NewConfirmation(Struct, frozen=True, kw_only=True):
     details: dict[str, Any] = {}
     requester: Short = ""
     session_key: Short = ""
-    timeout_seconds: int = 300
+    timeout_seconds: int | NumberText = 300
     idempotency_key: Short = ""
 
     @property
     def timeout_s(self) -> int:
         """The time that people have to decide, within the limits."""
-        return min(max(self.timeout_seconds, SHORTEST_TIMEOUT_S), LONGEST_TIMEOUT_S)
+        return min(max(int(self.timeout_seconds), SHORTEST_TIMEOUT_S), LONGEST_TIMEOUT_S)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the service does otherwise than requested."""
-        if self.timeout_s == self.timeout_seconds:
+        if self.timeout_s == int(self.timeout_seconds):
             return ()
         return (
             f"timeout_seconds is {self.timeout_seconds}, and must be from {SHORTEST_TIMEOUT_S} to "
@@ -206,6 +209,11 @@ class Card(CardFields[Moment], frozen=True, kw_only=True):
     editable: bool | tuple[str, ...] = False
     second_factor: bool = False
     page_url: str = ""
+    resolved_by: str = ""
+    """The same as `settled_by`, and the next as `settled_at`: earlier programs read these."""
+    resolved_at: Moment | None = None
+    timeout_seconds: int = 0
+    """How long people have to decide, from the request on."""
 
     @property
     def is_approved(self) -> bool:
@@ -282,15 +290,18 @@ class Whitelist(Struct, frozen=True, kw_only=True):
 
 
 class ListedEvent(EventFields[Moment], frozen=True, kw_only=True):
-    """An entry of the audit log."""
+    """An entry of the audit log. `timestamp` is the same as `at`, for earlier programs."""
 
     digest: str
+    timestamp: Moment | None = None
 
 
 class AuditPage(Struct, frozen=True, kw_only=True):
-    """Part of the audit log, newest first."""
+    """Part of the audit log, newest first. `entries` is the same list, for earlier programs."""
 
     audit: list[ListedEvent]
+    entries: list[ListedEvent]
+    count: int
 
 
 class Verified(Struct, frozen=True, kw_only=True):
@@ -331,11 +342,15 @@ class Stats(Counts, frozen=True, kw_only=True):
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """The service is running, and its database can be written to."""
+    """The service is running, and its database can be written to. `pending_count` is the same as
+    `pending`, for earlier programs.
+    """
 
     status: str
     version: str = ""
     pending: int | None = None
+    pending_count: int | None = None
+    timestamp: Moment | None = None
 
 
 class Person(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,9 @@ from journeyman.logs.importer import Importer
 from journeyman.logs.repositories import find_project
 from journeyman.records import (
     Call,
+    Fragment,
     JudgedSession,
+    Pattern,
     SessionId,
     SessionOverview,
     Template,
@@ -183,33 +185,73 @@ class ExperienceFacade(Rooms):
         self,
         sessions: str | Iterable[str] | None = None,
         *,
-        without_trivial: bool = False,
+        include_trivial: bool = False,
         **chosen: "Unpack[SessionQuery]",
     ) -> "Profile":
-        """Return the reliability of the calls in these sessions, selected as in `judged`; with
-        `without_trivial`, without the calls of the tools in the setting `trivial_tools`. Raises
+        """Return the reliability of the calls in these sessions, selected as in `judged`, without
+        those of the tools in the setting `trivial_tools`, unless `include_trivial`. Raises
         WrongInput if the filters match none of the stored sessions.
         """
-        return self.reliability(sessions, without_trivial=without_trivial, **chosen).profile()
+        return self.reliability(sessions, include_trivial=include_trivial, **chosen).profile()
+
+    def profile_messages(
+        self, messages: Sequence[Mapping[str, Any]], *, include_trivial: bool = False
+    ) -> "Profile":
+        """Return the profile of one conversation in the OpenAI message format, which is not
+        stored.
+        """
+        return self.reliability_of(messages, include_trivial=include_trivial).profile()
+
+    def reliability_of(
+        self, messages: Sequence[Mapping[str, Any]], *, include_trivial: bool = False
+    ) -> "Reliability":
+        """Return one conversation judged, as `reliability` does. Nothing is stored."""
+        from journeyman.facade.reliability import Reliability
+        from journeyman.redaction.redactor import redacted_sessions
+
+        _, judged = self._judged_messages(messages)
+        left_out = self._left_out(include_trivial=include_trivial)
+        return Reliability(redacted_sessions([judged]), left_out)
+
+    def extract_patterns(
+        self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
+    ) -> tuple[Pattern, ...]:
+        """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
+        from journeyman.templates.mining.miner import mine
+
+        fragment, judged = self._judged_messages(messages, outcome)
+        trivial = frozenset(self.settings.trivial_tools)
+        return mine(fragment.session, fragment.messages, judged, trivial=trivial).patterns
+
+    def _judged_messages(
+        self, messages: Sequence[Mapping[str, Any]], outcome: float | None = None
+    ) -> tuple[Fragment, JudgedSession]:
+        from journeyman.logs.chat import conversation_fragment
+        from journeyman.templates.session_judge import judged_calls, judged_session
+
+        facts = {"id": None, "source": "mine", "outcome": outcome}
+        fragment = conversation_fragment(messages, facts, now=self._clock())
+        calls = judged_calls(fragment.messages, self.judge)
+        return fragment, judged_session(fragment.session, len(fragment.messages), calls)
 
     def grouped(
         self,
         by: "By",
         sessions: str | Iterable[str] | None = None,
         *,
-        without_trivial: bool = False,
+        include_trivial: bool = False,
         **chosen: "Unpack[SessionQuery]",
     ) -> "tuple[Group, ...]":
         """Return error rates by tool, model, source, platform, project, day, length or type, with
         early and late calls compared except by tool; the arguments are those of `profile`.
         """
-        return self.reliability(sessions, without_trivial=without_trivial, **chosen).grouped(by)
+        return self.reliability(sessions, include_trivial=include_trivial, **chosen).grouped(by)
 
     def reliability(
         self,
         sessions: str | Iterable[str] | None = None,
         *,
-        without_trivial: bool = False,
+        include_trivial: bool = False,
         raw: bool = False,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
         **chosen: "Unpack[SessionQuery]",
@@ -222,18 +264,18 @@ class ExperienceFacade(Rooms):
         judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
         if not judged and (reason := self.sessions.no_match(**chosen)):
             raise WrongInput(reason)
-        return Reliability(judged, self._left_out(without_trivial=without_trivial))
+        return Reliability(judged, self._left_out(include_trivial=include_trivial))
 
-    def _left_out(self, *, without_trivial: bool) -> tuple[str, ...]:
-        return self.settings.trivial_tools if without_trivial else ()
+    def _left_out(self, *, include_trivial: bool) -> tuple[str, ...]:
+        return () if include_trivial else self.settings.trivial_tools
 
-    def compression(self, session_id: str, *, without_trivial: bool = False) -> "CompressionReport":
+    def compression(self, session_id: str, *, include_trivial: bool = False) -> "CompressionReport":
         """Return whether the compressions in a session's lineage preserved its proficiency."""
         from journeyman.redaction.redactor import redacted_record
         from journeyman.reliability.compression import compression
 
         segments, note = self._session_judge.segments(session_id)
-        trivial = self._left_out(without_trivial=without_trivial)
+        trivial = self._left_out(include_trivial=include_trivial)
         return redacted_record(compression(segments, note, trivial=trivial))
 
     def compare(
@@ -246,11 +288,11 @@ class ExperienceFacade(Rooms):
         by_opening: bool = False,
         project: str | None = None,
         platform: str | None = None,
-        without_trivial: bool = False,
+        include_trivial: bool = False,
     ) -> "Comparison":
         """Compare warm sessions with cold ones: two sessions, two lists of sessions, all sessions
         with a tag or, `by_opening`, those that started with an opening and those that did not; tags
-        and openings optionally of one project or platform. `without_trivial` is that of `profile`.
+        and openings optionally of one project or platform. `include_trivial` is that of `profile`.
         """
         from journeyman.reliability.comparison import compare
 
@@ -273,7 +315,7 @@ class ExperienceFacade(Rooms):
                 self.judged(tag=tag, **where) if named is None else self.judged(named)
                 for _, named, tag in sides
             ]
-        return compare(*judged, trivial=self._left_out(without_trivial=without_trivial))
+        return compare(*judged, trivial=self._left_out(include_trivial=include_trivial))
 
     def learn(
         self,
@@ -391,7 +433,8 @@ class ExperienceFacade(Rooms):
         With `alike`, it shows the request nearest to the task and others that start the same way,
         which helps small models.
 
-        With a `template`, only its patterns are considered, and the use is counted if `counted`.
+        With a `template`, only its patterns are considered, however little they resemble the task;
+        the note names it, and the use is counted if `counted`.
         The task may then be empty: the template's patterns are shown in their order, up to
         `max_patterns` and without a token limit unless one is passed.
         """
@@ -415,7 +458,7 @@ class ExperienceFacade(Rooms):
             project=self.project_named(project),
             style=self._style(style, model),
         )
-        if counted and chosen is not None and opening.choices:
+        if counted and chosen is not None and not opening.is_empty:
             self.templates.count_use(chosen)
         return opening
 

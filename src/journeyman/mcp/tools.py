@@ -152,10 +152,10 @@ def opening(journeyman: Journeyman, arguments: Arguments) -> object:
         "project": _PROJECT,
         "source": _SOURCE,
         "platform": _PLATFORM,
-        "without_trivial": {
+        "include_trivial": {
             "type": "boolean",
             "default": False,
-            "description": "Leave out housekeeping tools, such as memory and todo.",
+            "description": "Also count housekeeping tools, such as memory and todo.",
         },
         "by": _text(
             "Group the error rates by this, instead of the whole profile.",

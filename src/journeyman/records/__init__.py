@@ -36,6 +36,7 @@ from journeyman.records.message import Role as Role
 from journeyman.records.message import ToolCall as ToolCall
 from journeyman.records.message import join_calls as join_calls
 from journeyman.records.pattern import Effect as Effect
+from journeyman.records.pattern import ImportedFolder as ImportedFolder
 from journeyman.records.pattern import ImportedTemplate as ImportedTemplate
 from journeyman.records.pattern import LateChange as LateChange
 from journeyman.records.pattern import Pattern as Pattern

@@ -154,6 +154,13 @@ class ImportedTemplate(Struct, frozen=True, kw_only=True):
     skipped: tuple[str, ...] = ()
 
 
+class ImportedFolder(Struct, frozen=True, kw_only=True):
+    """The templates imported from a folder, and why each other file was left out, by its name."""
+
+    imported: tuple[ImportedTemplate, ...]
+    failed: dict[str, str]
+
+
 class TemplateStats(Struct, frozen=True, kw_only=True):
     """The library in numbers: templates (newest versions), all versions, examples and uses."""
 

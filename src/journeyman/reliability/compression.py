@@ -82,6 +82,14 @@ class CompressionReport(Struct, frozen=True, kw_only=True):
     reading: str
     note: str = ""
 
+    @property
+    def is_within_tolerance(self) -> bool | None:
+        """Whether no rate exceeded the tolerated ratio, regardless of chance; None if unknown."""
+        sides = [(step.before, step.after) for step in self.steps]
+        if not sides or not all(was.total and now.total for was, now in sides):
+            return None
+        return not any(_exceeds(was, now) for was, now in sides)
+
 
 def compression(
     segments: Sequence[CallSegment], note: str = "", *, trivial: Iterable[str] = ()
@@ -166,8 +174,7 @@ def _judge(
         return "undecided", (
             f"{rates}, but no tool was used on both sides, so the same work cannot be compared."
         )
-    # Products of counts, because a quotient of two rates is not exact.
-    exceeds = now.errors * was.total > TOLERATED_RATIO * was.errors * now.total
+    exceeds = _exceeds(was, now)
     is_certain, is_certain_by_tool = difference.low > 0, same_tools.low > 0
     more = f"more than {TOLERATED_RATIO} times as often"
     if exceeds and is_certain and is_certain_by_tool:
@@ -187,6 +194,11 @@ def _judge(
     return "preserved", (
         f"{rates}, not {more}. A rise of more than {difference.high * 100:.1f} points is unlikely."
     )
+
+
+def _exceeds(was: Rate, now: Rate) -> bool:
+    # Products of counts, because a quotient of two rates is not exact.
+    return now.errors * was.total > TOLERATED_RATIO * was.errors * now.total
 
 
 def _rate_text(rate: Rate) -> str:

@@ -169,8 +169,8 @@ class AuditChain:
         return _TRANSITIONS[card.stage if card else ""].get(kind)
 
     def times(self, key: tuple[str, ...], now: float) -> list[float]:
-        """Return when (requester, action, "asked" or "automatic") was recently requested, or when
-        (requester,) recently asked for a person's approval.
+        """Return when any agent recently asked people for ("", action, "asked"), when (requester,
+        action) was approved without asking, or when (requester,) asked people for anything.
         """
         return list(self._recent(key, now))
 
@@ -226,9 +226,8 @@ class AuditChain:
             # A request that shares a card counts as asked; a new card says whether it asks.
             asks = about.get("asks", entry.kind == "shared")
             action = str(about.get("counted_as", ""))
-            self._recent((requester, action, "asked" if asks else "automatic"), entry.at).append(
-                entry.at
-            )
+            key = ("", action, "asked") if asks else (requester, action)
+            self._recent(key, entry.at).append(entry.at)
             if about.get("asks") is True:
                 self._recent((requester,), entry.at).append(entry.at)
         if not isinstance(body := about.get("card"), str):

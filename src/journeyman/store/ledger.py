@@ -179,9 +179,7 @@ class Ledger:
         return None if id_ is None else self.find(id_)
 
     def times(self, *key: str) -> list[float]:
-        """Return when a requester recently requested an action (`requester`, `action`, and "asked"
-        or "automatic"), or any person's approval (`requester`).
-        """
+        """Return the recent times of a kind of request; the keys are those of `Chain.times`."""
         return self._chain.times(key, self.now)
 
     def find_key(self, requester: str, key: str) -> str | None:

@@ -284,7 +284,7 @@ def _without(
         return match is None or not match.holds(pattern.intent, pattern.steps)
 
     kept = tuple(filter(stays, template.patterns))
-    if not kept or (match is not None and match.holds(template.name)):
+    if match is not None and match.holds(template.name):
         return None
     texts: dict[str, Any] = {}
     if match is not None:
@@ -292,6 +292,8 @@ def _without(
             name: "" for name in ("description", "addendum") if match.holds(getattr(template, name))
         }
         texts["tags"] = tuple(tag for tag in template.tags if not match.holds(tag))
+    if not kept and (template.patterns or not texts.get("addendum", template.addendum)):
+        return None
     return msgspec.structs.replace(template, patterns=kept, **texts)
 
 

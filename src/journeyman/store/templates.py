@@ -53,13 +53,12 @@ class Templates(Repository):
                     "Nothing was imported. Use --as NAME to import under another name, or "
                     f"--replace to make this version {version} of it; older versions stay."
                 )
-            stored = msgspec.structs.replace(
-                template, version=version, used=0, last_used_at=None, effect=Effect()
-            )
+            stored = msgspec.structs.replace(template, version=version, effect=Effect())
             body = json_text(stored)
             # A trial of a deleted version with the same number may have ended later.
             connection.execute(effects.delete().where(effects.c.id == effect_id(stored)))
             values = {"name": stored.name, "version": version, "body": body}
+            values |= {"used": stored.used, "last_used_at": stored.last_used_at}
             connection.execute(templates.insert(), values)
         return template_of(body)
 

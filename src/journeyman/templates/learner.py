@@ -86,7 +86,7 @@ class Extractor:
             mined = mine(
                 session,
                 messages,
-                judged_session(overview, verdicts),
+                judged_session(session, overview.messages, verdicts),
                 trivial=self._trivial,
                 digest=overview.digest,
                 released=released,

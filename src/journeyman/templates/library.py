@@ -5,12 +5,14 @@ export, import and delete them. Building the same name again adds a version and 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.records import (
+    ImportedFolder,
     ImportedTemplate,
     JudgedSession,
     LateChange,
@@ -142,7 +144,7 @@ class Library:
 
     def create(
         self,
-        session_id: str,
+        session_id: str | None = None,
         *,
         name: str | None = None,
         task_type: str | None = None,
@@ -151,7 +153,25 @@ class Library:
         addendum: str = "",
         max_examples: int = MAX_EXAMPLES,
     ) -> Template:
-        """Create a template from one session. Raises BadTemplate when it teaches nothing."""
+        """Create a template from one session, or from an addendum alone. Raises BadTemplate when
+        the session teaches nothing.
+        """
+        if session_id is None:
+            if name is None or not addendum.strip():
+                raise WrongInput(
+                    "A template without a session needs a name and an addendum. Pass --name and "
+                    "--addendum, or a session."
+                )
+            text_only = Template(
+                name=checked_template_name(name),
+                origin="created",
+                tags=checked_tags(tags),
+                description=description,
+                addendum=addendum,
+                task_type=checked_type(task_type) or "mixed",
+                created_at=self._clock(),
+            )
+            return self._store.templates.add(checked_template(text_only))
         overview = self._store.sessions.get(session_id)
         session = overview.session
         if name is None:
@@ -294,15 +314,16 @@ class Library:
         decoded = decode(data, name=name)
         imported = decoded.template
         patterns = merged_by_id(self._cleaned(imported.patterns))
-        if not patterns:
-            left_out = f" ({decoded.skipped[0]})" if decoded.skipped else ""
-            raise BadTemplate(
-                f"The file has no example that worked{left_out}. Choose another file."
-            )
         addendum, skipped = imported.addendum, decoded.skipped
         if addendum and not with_addendum:
             skipped = (*skipped, "the addendum: text for models by another author; read it first")
             addendum = ""
+        if not (patterns or addendum):
+            left_out = f" ({skipped[0]})" if skipped else ""
+            raise BadTemplate(
+                f"The file has no example that worked{left_out}. Choose another file"
+                f"{', or pass --with-addendum' if imported.addendum else ''}."
+            )
         imported = checked_template(
             replace(imported, addendum=addendum), imported.name, *imported.tags
         )
@@ -310,6 +331,31 @@ class Library:
         template = replace(imported, patterns=patterns, created_at=created_at)
         stored = self._store.templates.add(template, new_name=not replace_existing)
         return ImportedTemplate(template=stored, skipped=skipped)
+
+    def import_folder(
+        self, folder: Path, *, replace_existing: bool = False, with_addendum: bool = False
+    ) -> ImportedFolder:
+        """Store the templates in the JSON files of a folder, each as `import_file` does. A file
+        that cannot be imported is left out. Raises BadTemplate if there is no JSON file.
+        """
+        from journeyman.templates.template_files import LARGEST_FILE  # noqa: PLC0415 - files are rare
+
+        files = sorted(file for file in folder.glob("*.json") if file.is_file())
+        if not files:
+            raise BadTemplate(f"The folder {folder} has no JSON file. Choose another folder.")
+        imported: list[ImportedTemplate] = []
+        failed: dict[str, str] = {}
+        for file in files:
+            try:
+                with file.open("rb") as opened:
+                    data = opened.read(LARGEST_FILE + 1)
+                template = self.import_file(
+                    data, replace_existing=replace_existing, with_addendum=with_addendum
+                )
+                imported.append(template)
+            except (BadTemplate, OSError) as error:
+                failed[file.name] = str(error)
+        return ImportedFolder(imported=tuple(imported), failed=failed)
 
     def credit(self, gains: Mapping[str, Iterable[float]]) -> None:
         """Record what trials found: for ids of patterns, and of templates as
@@ -346,7 +392,7 @@ class Library:
                 intent=cleaned.intent,
                 steps=cleaned.steps,
                 source=pattern.source if _NAME.fullmatch(pattern.source) else "",
-                sessions=(),  # sessions of another store
+                sessions=tuple(id_ for id_ in pattern.sessions if _NAME.fullmatch(id_)),
                 models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
                 quarantined=rule,
             )

@@ -208,7 +208,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether the opening adds nothing to a session."""
-        return not self._shown and self.briefing.is_empty
+        return not (self._shown or self.addendum.strip()) and self.briefing.is_empty
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:

@@ -2,6 +2,7 @@
 one template. Experience is cached in memory and read again only when it has changed.
 """
 
+import math
 import sys
 import threading
 from collections.abc import Sequence
@@ -111,16 +112,17 @@ class OpeningBuilder:
         style: Style = "auto",
     ) -> Opening:
         """Return the opening for a task, or for a template without a task. The note of an empty
-        opening says why it is empty. Raises WrongInput without task and template.
+        opening says why it is empty, that of others the template. Raises WrongInput without task
+        and template.
         """
-        if not task.strip() and template is None:
-            raise WrongInput("An opening needs a task. Describe what the session should do.")
-        if task.strip() and is_small_talk(task):
-            problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
-            return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
         if template is not None:
             request = _OpeningRequest(self._store, self._embedder, task, limits, live)
             return request.from_template(template)
+        if not task.strip():
+            raise WrongInput("An opening needs a task. Describe what the session should do.")
+        if is_small_talk(task):
+            problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
+            return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
         experience = self.experience(project)
         opening = self.from_experience(task, limits, experience, live=live, style=style)
         if opening.is_empty and experience.project == project != "":
@@ -252,11 +254,15 @@ class _OpeningRequest:
         return self._assembled(briefing, selection, for_small_model=limits.alike)
 
     def from_template(self, template: Template) -> Opening:
-        """Return the opening from one template; without a task, its patterns in order."""
+        """Return the opening from one template, however little it resembles the task; without a
+        task, its patterns in order.
+        """
         addendum, patterns = template.addendum.strip(), template.patterns
-        remaining = self._limits_after(f"{note(min(self._limits.most, 2))}\n\n{addendum}")
+        about_examples = note(min(self._limits.most, 2)) if patterns else ""
+        remaining = self._limits_after(f"{about_examples}\n\n{addendum}")
         if remaining.tokens <= 0:
             return self._no_room()
+        remaining = replace(remaining, floor=-math.inf)
         effects = self._store.templates.effects([pattern.id for pattern in patterns])
         candidates = [
             Candidate(
@@ -267,15 +273,17 @@ class _OpeningRequest:
             )
             for pattern in patterns
         ]
-        if self._task.strip():
+        if self._task.strip() and patterns:
             nearest = self._nearest_patterns(patterns, candidates)
             selection = select(nearest, remaining, self._live, self._tool_affinity())
         else:
             selection = select_in_order(candidates, remaining, self._live)
-        empty = f"The template {template.name} has no patterns."
-        reason = "" if selection.choices else selection.why_empty(remaining) or empty
-        opening = self._assembled(Briefing(), selection, note=reason, addendum=addendum)
-        return replace(opening, template=f"{template.name}@{template.version}")
+        reference = f"{template.name}@{template.version}"
+        opening = self._assembled(Briefing(), selection, addendum=addendum, template=reference)
+        reason = ""
+        if not selection.choices:
+            reason = selection.why_empty(remaining) or "It has no patterns."
+        return replace(opening, note=f"From the template {reference}. {reason}".strip())
 
     def _nearest_patterns(
         self, patterns: Sequence[Pattern], candidates: Sequence[Candidate]
@@ -292,8 +300,6 @@ class _OpeningRequest:
 
     def _assembled(self, briefing: Briefing, selection: Selection, **fields: Any) -> Opening:
         """Return the opening with its cost in tokens."""
-        if not selection.choices:
-            fields.pop("addendum", None)
         opening = Opening(
             task=self._task,
             briefing=briefing,

@@ -79,14 +79,13 @@ def judged_calls(
     )
 
 
-def judged_session(overview: SessionOverview, calls: tuple[JudgedCall, ...]) -> JudgedSession:
-    """Return a session with the verdicts on its calls."""
-    session = overview.session
+def judged_session(session: Session, messages: int, calls: tuple[JudgedCall, ...]) -> JudgedSession:
+    """Return a session of so many messages with the verdicts on its calls."""
     return JudgedSession(
         id=session.id,
         source=session.source,
         model=session.model,
-        messages=overview.messages,
+        messages=messages,
         tags=session.tags,
         project=session.project,
         platform=session.platform,
@@ -132,7 +131,9 @@ class SessionJudge:
         missing = [overview for id_, overview in with_calls.items() if id_ not in verdicts]
         verdicts |= self._judge_and_store(missing, progress)
         return [
-            judged_session(overview, verdicts.get(overview.session.id, ()))
+            judged_session(
+                overview.session, overview.messages, verdicts.get(overview.session.id, ())
+            )
             for overview in overviews
             if overview.session.id in verdicts or not overview.calls
         ]
@@ -148,7 +149,7 @@ class SessionJudge:
             with suppress(UnknownSession, AmbiguousSession):
                 messages = list(self._store.sessions.messages(overview.session.id))
                 calls = judged_calls(messages, self._judge, raw=True)
-                judged.append(judged_session(overview, calls))
+                judged.append(judged_session(overview.session, overview.messages, calls))
             progress(done, len(overviews))
         return judged
 

@@ -1,6 +1,7 @@
 """Templates as files: written in one format, read in that format and in three older ones, which
 differ only in the names of their fields. Files are not trusted: ids and the library's own counts
-are neither written nor read, and only successes teach, by the file's own flag or else by the judge.
+are neither written nor read (older formats keep their uses and the sessions that they came from),
+and only successes teach, by the file's own flag or else by the judge.
 The library redacts what is read, and searches it for instructions.
 """
 
@@ -36,9 +37,12 @@ FORMAT_VERSION = 1
 LARGEST_FILE = 20 * 1024 * 1024
 
 _NOT_IN_FILES = ("origin", "used", "last_used_at", "effect")
-_NOT_IN_PATTERNS = ("id", "tokens")
+_NOT_IN_PATTERNS = ("id", "tokens", "sessions")
 
 _OLDER_LISTS = ("examples", "patterns")
+_OLDER_ADDENDUM = "system_prompt_addendum"
+_OLDER_USES = ("usage_count", "use_count", "times_used")
+_OLDER_SESSIONS = ("source_sessions", "source_session_ids", "source_session_id", "session_id")
 _OLDER_FIELDS = {
     "tool": ("tool_name", "tool"),
     "arguments": ("arguments", "args"),
@@ -106,7 +110,8 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
         document = read_json(data)
     except InvalidJson as error:
         raise _not_a_template(str(error)) from error
-    if not isinstance(document, dict) or not {"format", *_OLDER_LISTS} & document.keys():
+    known = {"format", *_OLDER_LISTS, _OLDER_ADDENDUM}
+    if not isinstance(document, dict) or not known & document.keys():
         raise _not_a_template("it is not an object with patterns or examples")
     skipped: list[str] = []
     if document.get("format") != FORMAT:
@@ -116,8 +121,16 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
             f"The file has format version {document.get('format_version')!r}, and this program "
             f"reads version {FORMAT_VERSION}. Read it with a newer Journeyman."
         )
+    else:
+        document = _without(template_fields(document), _NOT_IN_FILES)
+        patterns = document.get("patterns")
+        if isinstance(patterns, list):
+            # Their sessions are those of another store.
+            document["patterns"] = [
+                _without(one, ("sessions",)) if isinstance(one, dict) else one for one in patterns
+            ]
     try:
-        form = msgspec.convert(_without(template_fields(document), _NOT_IN_FILES), _TemplateForm)
+        form = msgspec.convert(document, _TemplateForm)
     except (msgspec.ValidationError, OverflowError) as error:
         raise _not_a_template(f"it does not have the expected shape ({error})") from error
     name = form.name if name is None else name
@@ -161,6 +174,7 @@ def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
     """
     kind = only_text(document.get("task_type")).strip()
     task_type = kind.lower() if kind.lower() in get_args(PatternType) else "mixed"
+    sessions = _older_sessions(document)
     patterns, skipped = [], []
     for key in _OLDER_LISTS:
         entries = document.get(key) or []
@@ -171,7 +185,9 @@ def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
             if isinstance(pattern, str):
                 skipped.append(f"{key.removesuffix('s')} {number}: {pattern}")
             else:
-                patterns.append({**pattern, "task_type": task_type})
+                own = _older_sessions(entry) or sessions
+                seen = {"sessions": own, "session_count": len(own) or 1}
+                patterns.append({**pattern, "task_type": task_type, **seen})
     value = document.get("tags")
     listed = value.split(",") if isinstance(value, str) else value
     unknown_type = [kind] if kind and kind.lower() != task_type else []
@@ -182,13 +198,18 @@ def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
         except BadTemplate as error:
             skipped.append(f"tag {number}: {error}")
     names = (only_text(document.get(key)).strip() for key in ("name", "template_id"))
+    uses = (document[key] for key in _OLDER_USES if type(document.get(key)) is int)
     return {
         "name": next(filter(None, names), ""),
         "task_type": task_type,
         "tags": tags,
         "description": only_text(document.get("description")).strip(),
-        "addendum": only_text(document.get("system_prompt_addendum")).strip(),
+        "addendum": only_text(document.get(_OLDER_ADDENDUM)).strip(),
         "created_at": seconds(document.get("created_at")),
+        "scanned": len(sessions),
+        "qualified": len(sessions),
+        "used": min(max(0, next(uses, 0)), 2**31 - 1),
+        "last_used_at": seconds(document.get("last_used_at") or document.get("last_used")),
         "patterns": patterns,
     }, skipped
 
@@ -218,6 +239,13 @@ def _older_pattern(entry: object) -> dict[str, Any] | str:
         "first_seen": seconds(values["time"]),
         "last_seen": seconds(values["time"]),
     }
+
+
+def _older_sessions(fields: Mapping[str, Any]) -> list[str]:
+    """Return the sessions that a template or an entry names as its source, each once."""
+    value = next((fields[key] for key in _OLDER_SESSIONS if fields.get(key)), None)
+    ids = value if isinstance(value, list) else [value]
+    return list(dict.fromkeys(id_ for id_ in ids if isinstance(id_, str) and id_.strip()))
 
 
 def _older_intent(before: object, hint: str) -> str:

@@ -42,6 +42,8 @@ class WarmSessionBackend(Protocol):
     @property
     def profile(self) -> "Callable[..., Profile]": ...
     @property
+    def profile_messages(self) -> "Callable[..., Profile]": ...
+    @property
     def compression(self) -> "Callable[..., CompressionReport]": ...
     @property
     def compare(self) -> "Callable[..., Comparison]": ...
@@ -97,15 +99,16 @@ def _profile(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
         for name, parameter in (("origin", "source_filter"), ("platform", "platform"))
         if parameter in arguments
     }
-    return warm_session_answers.profile_answer(
-        journeyman.profile(
-            arguments.get("session_id"), without_trivial=_without_trivial(arguments), **filters
-        )
-    )
+    trivial = _trivial(arguments)
+    if messages := arguments.get("messages"):
+        profile = journeyman.profile_messages(messages, **trivial)
+    else:
+        profile = journeyman.profile(arguments.get("session_id"), **trivial, **filters)
+    return warm_session_answers.profile_answer(profile)
 
 
-def _without_trivial(arguments: Arguments) -> bool:
-    return not arguments.get("include_trivial", False)
+def _trivial(arguments: Arguments) -> Arguments:
+    return {"include_trivial": arguments.get("include_trivial", False)}
 
 
 ACTIONS = {
@@ -149,16 +152,15 @@ ACTIONS = {
     ),
     "profile": Action(
         run=_profile,
-        accepts=("session_id", "source_filter", "platform", "include_trivial"),
+        accepts=("session_id", "messages", "source_filter", "platform", "include_trivial"),
         requires=(),
-        description="error rates of tool calls by tool and by length of session, in one session or "
-        "in all, and whether the agent gets better within a session",
+        description="error rates of tool calls by tool and by length of session, in one session, "
+        "in messages that are not stored, or in all sessions, and whether the agent gets better "
+        "within a session",
     ),
     "compress-check": Action(
         run=lambda journeyman, arguments: warm_session_answers.compression_answer(
-            journeyman.compression(
-                arguments["session_id"], without_trivial=_without_trivial(arguments)
-            )
+            journeyman.compression(arguments["session_id"], **_trivial(arguments))
         ),
         accepts=("session_id", "include_trivial"),
         requires=("session_id",),
@@ -169,7 +171,7 @@ ACTIONS = {
             journeyman.compare(
                 arguments["session_id"],
                 arguments["compare_with"],
-                without_trivial=_without_trivial(arguments),
+                **_trivial(arguments),
             )
         ),
         accepts=("session_id", "compare_with", "include_trivial"),
@@ -234,6 +236,12 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
         "A recorded session, by its id or the beginning of it. For profile, compress-check and "
         "compare."
     ),
+    "messages": {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": "A conversation in the OpenAI message format, which is not stored. For "
+        "profile, instead of session_id.",
+    },
     "compare_with": _text_parameter(
         "The cold session that session_id is compared with. For compare."
     ),

@@ -41,6 +41,7 @@ def profile_answer(profile: Profile) -> Answer:
         **_fields(profile, "sessions", "messages", "calls"),
         "apart": profile.refused + profile.interrupted,
         **_fields(profile, "unknown", "task_type"),
+        "dominant_tool_type": profile.task_type,
         "error_rate": _rate(profile.rate),
         "tools": [_row("tool", tool.tool, tool) for tool in tools],
         "more_tools": max(0, len(profile.tools) - MOST_TOOLS),
@@ -83,6 +84,7 @@ def compression_answer(report: CompressionReport) -> Answer:
         "verdict": report.state or "never compressed",
         "reading": report.reading,
         "compressions": len(report.steps),
+        "proficiency_preserved": report.is_within_tolerance,
         "steps": [
             {
                 "after": truncate(step.after_label, _LONGEST_NAME),
@@ -97,10 +99,15 @@ def compression_answer(report: CompressionReport) -> Answer:
 
 
 def comparison_answer(comparison: Comparison) -> Answer:
-    """Return the comparison of warm with cold sessions."""
+    """Return the comparison of warm with cold sessions. `improvement` and `warm_better` are by the
+    rates alone; the verdict says whether chance explains them.
+    """
+    warmer = comparison.difference.estimate
     return {
         "verdict": comparison.verdict,
         "warm_minus_cold": _interval(comparison.difference),
+        "improvement": None if warmer is None else _number(-warmer),
+        "warm_better": None if warmer is None else warmer < 0,
         "same_tools": _interval(comparison.same_tools),
         "first_turns": _interval(comparison.first_turns),
         "reading": comparison.reading,
@@ -124,6 +131,7 @@ def built_answer(template: Template) -> Answer:
         **_fields(template, "version", "task_type", "scanned", "qualified"),
         "created_at": _time(template.created_at),
         "patterns": len(template.patterns),
+        "pattern_count": len(template.patterns),
         "late_minus_early": {**_interval(difference), "calls": change.calls},
         "reading": late_change_text(difference),
     }
@@ -138,6 +146,7 @@ def templates_answer(templates: Sequence[Template]) -> Answer:
                 **_fields(template, "name", "version", "task_type", "tags"),
                 "description": truncate(template.description, _LONGEST_TEXT),
                 "patterns": len(template.patterns),
+                "pattern_count": len(template.patterns),
                 "created_at": _time(template.created_at),
                 "used": template.used,
                 "effect": {
@@ -160,6 +169,7 @@ def opening_answer(opening: Opening, form: MessageForm = "openai") -> Answer:
         "system": opening.system,
         "template": opening.template,
         "patterns": len(opening.patterns),
+        "pattern_count": len(opening.patterns),
         **_fields(opening, "tokens", "reasons"),
         **_note(opening.note),
     }

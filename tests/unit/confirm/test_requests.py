@@ -35,7 +35,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confirmations]:
 
 
 def ask(known: Confirmations, requester: str, now: float = NOW, **more: Any) -> Accepted | Refusal:
-    given = {"action": "send_mail", "description": "d", "requester": requester, **more}
+    given = {"action": f"mail_{requester}", "description": "d", "requester": requester, **more}
     asked = Submission(**given)
     prepared = prepare(asked, POLICY)
     with known.writing(now) as ledger:
@@ -51,6 +51,7 @@ def accepted(known: Confirmations, requester: str, now: float = NOW, **more: Any
 def test_limit_counts_requests_that_share_a_confirmation(known: Confirmations) -> None:
     assert [accepted(known, "a").shared for _ in range(2)] == [False, True]
     assert refused_as(ask(known, "a")) == "over_limit"
+    assert refused_as(ask(known, "another", action="mail_a")) == "over_limit"  # all together
 
 
 def test_replayed_request_does_not_count(known: Confirmations) -> None:

@@ -54,13 +54,13 @@ def test_a_session_that_grows_while_it_is_shown(jm: Journeyman) -> None:
 def test_reliability_judges_once_for_a_profile_and_its_groups(jm: Journeyman) -> None:
     turns = (user("Count"), call("count", {}, "3"), call("todo", {}, "noted"), agent("Done."))
     jm.record(chat(*turns), session_id="s")
-    for without_trivial in (False, True):
-        chosen = {"without_trivial": without_trivial}
+    for include_trivial in (False, True):
+        chosen = {"include_trivial": include_trivial}
         found = jm.reliability("s", **chosen)
         assert found.profile() == jm.profile("s", **chosen)
         assert found.grouped("tool") == jm.grouped("tool", "s", **chosen)
         tools = [call.tool for one in found.sessions for call in one.calls]
-        assert tools == (["count"] if without_trivial else ["count", "todo"])
+        assert tools == (["count", "todo"] if include_trivial else ["count"])
     with pytest.raises(WrongInput, match="None has the project 'x'"):
         jm.reliability(project="x")
 

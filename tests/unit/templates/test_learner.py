@@ -78,6 +78,12 @@ class TestLearning:
         assert report.kinds == {"final": 1, "first_try": 1, "sequence": 1}
         assert (report.patterns, report.quarantined) == (3, 0)
 
+    def test_session_that_ended_with_an_error_teaches_nothing(self, jm):
+        *turns, last = chat(*FLIGHT)
+        jm.record([*turns, {**last, "finish_reason": "error"}], session_id="flight")
+        assert jm.learn().reasons == {"error": 1}
+        assert jm.opening("cancel my flight reservation").is_empty
+
     def test_learning_for_a_time_begins_with_the_newest_sessions(self, jm):
         for number in range(120):
             jm.record(chat(*FLIGHT), session_id=f"flight-{number}", outcome=1.0, model="m1")
@@ -423,8 +429,27 @@ class TestTemplates:
         }
         assert filled.templates.get("returns").used == 1
         assert filled.templates.get("returns").last_used_at == 1_000.0
-        assert filled.opening("photosynthesis of ferns", template="returns").is_empty
-        assert filled.templates.get("returns").used == 1
+
+    def test_chosen_template_is_used_whatever_the_task(self, filled):
+        filled.templates.create("order", name="returns")
+        for task in ("photosynthesis of ferns", "hello", "?!"):
+            opening = filled.opening(task, template="returns")
+            assert opening.patterns, task
+            assert opening.note == "From the template returns@1."
+
+    def test_template_of_an_addendum_alone(self, filled):
+        with pytest.raises(WrongInput, match="--addendum"):
+            filled.templates.create(name="house")
+        filled.templates.create(name="house", addendum="Tests run with make test.")
+        for task in ("", "return shoes"):
+            assert filled.opening(task, template="house").system == "Tests run with make test."
+        assert filled.templates.get("house").used == 2
+        file = filled.templates.export("house")
+        with pytest.raises(BadTemplate, match="--with-addendum"):
+            filled.templates.import_file(file, name="other")
+        assert filled.templates.import_file(file, name="other", with_addendum=True)
+        filled.forget(session="order")
+        assert [one.name for one in filled.templates.list()] == ["house", "other"]
 
     def test_opening_from_a_template_needs_no_task(self, filled):
         filled.templates.create("order", name="returns")
@@ -518,6 +543,26 @@ class TestFiles:
         assert [one.intent for one in template.patterns] == ["Look up the order"]
         assert template.patterns[0].tokens > 0
         assert filled.opening("look up an order", template="old").patterns
+
+    def test_folder_of_legacy_files_is_imported_at_once(self, filled, tmp_path):
+        folder = tmp_path / "warm_sessions"
+        folder.mkdir()
+        one = json.loads(self.legacy_file(result_success=True))
+        counted = {"usage_count": 12, "source_sessions": ["20260101_aa", "20260102_bb"]}
+        (folder / "a.json").write_text(json.dumps(one | counted))
+        (folder / "broken.json").write_text("{")
+        text_only = {"name": "text", "examples": [], "system_prompt_addendum": "Be brief."}
+        (folder / "text.json").write_text(json.dumps(text_only))
+        (folder / "notes.txt").write_text("not a template")
+        result = filled.templates.import_folder(folder, with_addendum=True)
+        assert [one.template.name for one in result.imported] == ["old", "text"]
+        assert list(result.failed) == ["broken.json"]
+        old = filled.templates.get("old")
+        assert (old.used, old.qualified) == (12, 2)
+        assert [one.sessions for one in old.patterns] == [("20260101_aa", "20260102_bb")]
+        assert list(filled.templates.import_folder(folder).failed) == [
+            *("a.json", "broken.json", "text.json")
+        ]
 
     def test_imported_files_are_redacted_and_checked(self, filled):
         key = "ghp_" + "A1b2" * 9

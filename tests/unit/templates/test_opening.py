@@ -166,10 +166,12 @@ def test_empty_openings_and_unfit_patterns():
 
 
 @table("form", MESSAGE_FORMS)
-def test_addendum_is_omitted_without_examples(form):
-    assert ONLY_TEXT.is_empty
-    assert ONLY_TEXT.system == ONLY_TEXT.messages("text") == ""
-    assert ONLY_TEXT.inject([ASKED], form) == [ASKED]
+def test_addendum_alone_is_shown(form):
+    assert ONLY_TEXT.system == "Ask before you book."
+    assert ONLY_TEXT.system in ONLY_TEXT.messages("text")
+    injected = ONLY_TEXT.inject([ASKED], form)
+    assert len(injected) == (1 if form == "anthropic" else 2)
+    assert ONLY_TEXT.inject(injected, form) == injected
 
 
 def test_id_depends_only_on_what_the_model_sees():

@@ -37,7 +37,6 @@ RECOVERY = Pattern(
     source="hermes",
     times=3,
     session_count=2,
-    sessions=(SessionId("s1"), SessionId("s2")),
     models=("small", "large"),
     first_seen=1.5,
     last_seen=2.5,
@@ -91,7 +90,7 @@ class TestOwnForm:
         # stored in files.
         for record, left_out in (
             (FULL, {"origin", "used", "last_used_at", "effect"}),
-            (RECOVERY, {"id", "tokens"}),
+            (RECOVERY, {"id", "tokens", "sessions"}),
         ):
             for field in msgspec.structs.fields(record):
                 if field.name not in left_out:
@@ -121,13 +120,17 @@ class TestOwnForm:
             used=9,
             last_used_at=5.0,
             effect=Effect(tried=3, gained=1.0),
-            patterns=(msgspec.structs.replace(RECOVERY, tokens=77, id=PatternId("another")),),
+            patterns=(
+                msgspec.structs.replace(
+                    RECOVERY, tokens=77, id=PatternId("another"), sessions=(SessionId("s1"),)
+                ),
+            ),
         )
         assert encode(used) == encode(FULL)
 
         # Statistics in a file are not read.
         claims = file(used=99, effect={"tried": 9, "gained": 9.0}, last_used_at=1.0, origin="built")
-        claims["patterns"][0] |= {"id": "forged", "tokens": 1}
+        claims["patterns"][0] |= {"id": "forged", "tokens": 1, "sessions": ["s1"]}
         assert read(claims) == FULL
 
     def test_unusual_values(self) -> None:

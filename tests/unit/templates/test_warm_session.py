@@ -1,5 +1,6 @@
 """The tool `warm_session`: each action, and errors for invalid calls."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +96,7 @@ class TestBuild:
             "qualified": 2,
             "created_at": "1970-01-01T00:00:04Z",
             "patterns": len(template.patterns),
+            "pattern_count": len(template.patterns),
         }
         assert template.patterns
 
@@ -156,6 +158,7 @@ class TestTemplates:
             "tags": [],
             "description": "x" * 199 + "…",
             "patterns": built["patterns"],
+            "pattern_count": built["pattern_count"],
             "created_at": built["created_at"],
             "used": 0,
             "effect": {"tried": 0, "mean": None},
@@ -168,7 +171,8 @@ class TestTemplates:
         assert loaded["messages"][0] == {"role": "system", "content": loaded["system"]}
         assert openai_faults(loaded["messages"]) == []
         assert loaded["message_count"] == len(loaded["messages"])
-        assert loaded["patterns"] == len(loaded["reasons"]) > 0
+        assert loaded["patterns"] == loaded["pattern_count"] == len(loaded["reasons"]) > 0
+        assert loaded["note"] == "From the template stock@1."
         assert (loaded["template"], loaded["tokens"] > 0) == ("stock@1", True)
         assert run_action(own, "list")["templates"][0]["used"] == 2
 
@@ -193,6 +197,17 @@ class TestReliability:
         assert [tool["tool"] for tool in one["tools"]] == ["look_up", "note_down"]
         assert [band["length"] for band in one["lengths"]] == ["mid"]
         assert one["learning"]["reading"].startswith("Not enough data")
+        assert one["dominant_tool_type"] == one["task_type"]
+
+    def test_profile_of_messages_that_are_not_stored(self, shared: Journeyman) -> None:
+        messages = stock_keeping(9, failures=2)
+        answer = run_action(shared, "profile", messages=messages)
+        assert (answer["calls"], answer["error_rate"]["errors"]) == (14, 2)
+        assert shared.profile_messages(messages).rate.errors == 2
+        patterns = shared.extract_patterns(messages, outcome=1.0)
+        assert {tool for one in patterns for tool in one.tools} == {"look_up", "note_down"}
+        assert shared.extract_patterns(messages, outcome=0.0) == ()
+        assert len(shared.sessions.list()) == 3
 
     def test_comparisons(self, shared: Journeyman) -> None:
         # Compare.
@@ -202,10 +217,12 @@ class TestReliability:
         assert answer["warm_minus_cold"]["estimate"] == round(-5 / 14, 4)
         assert answer["warm_minus_cold"]["low"] < answer["warm_minus_cold"]["high"]
         assert answer["cold"]["error_rate"]["errors"] == 5
+        assert (answer["improvement"], answer["warm_better"]) == (round(5 / 14, 4), True)
 
         # Checking a session that was never compressed.
         answer = run_action(shared, "compress-check", session_id="good-1")
         assert (answer["verdict"], answer["compressions"]) == ("never compressed", 0)
+        assert answer["proficiency_preserved"] is None
 
         # A platform is a source, as in Hermes.
         with_platform = msgspec.structs.replace(
@@ -251,6 +268,10 @@ class TestReliability:
                 assert answer["verdict"] == report.state
                 assert answer["reading"] == report.reading
                 assert answer["compressions"] == len(answer["steps"]) == len(report.steps)
+                ratios = [(one.before.estimate, one.after.estimate) for one in report.steps]
+                if None not in itertools.chain(*ratios):
+                    preserved = all(now <= 1.2 * was for was, now in ratios)
+                    assert answer["proficiency_preserved"] == preserved
 
 
 INVALID = {

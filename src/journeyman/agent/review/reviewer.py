@@ -18,7 +18,7 @@ from msgspec import Struct
 from journeyman.agent.compression import estimated_tokens
 from journeyman.agent.conversation import Conversation, Prices, SessionRecorder
 from journeyman.agent.dispatch import Decide, Dispatch, no_approver
-from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.loop import Loop
 from journeyman.agent.review.evidence import SessionEvidence
 from journeyman.agent.review.journal import journal_entry
@@ -70,6 +70,7 @@ _LIMITED: dict[ReviewScope, str] = {
     "memory": " This review is about memory only: leave skills as they are.",
     "skills": " This review is about skills only: leave memory as it is.",
 }
+_LEFT_ALONE = " Do not write to memory with the target {}: the settings forbid it."
 _NOTHING = re.compile(
     r"\b(?:nothing|none|no (?:changes?|updates?|lessons?|new|need)|not worth|already)\b",
     re.IGNORECASE,
@@ -123,6 +124,8 @@ class Reviewer:
     clock: Callable[[], float]
     platform: str = "library"
     only: ReviewScope = "all"
+    left_alone: Sequence[Target] = ()
+    """The parts of memory that reviews do not write."""
 
     def review(
         self, turn: FinishedTurn, cancelled: Callable[[], bool] = lambda: False
@@ -173,7 +176,10 @@ class Reviewer:
         conversation = Conversation(session, messages, lead=turn.lead)
         # A system message: the same instruction in the user's name would provoke needless writes.
         instruction = conversation.input_message(
-            "system", f"{INSTRUCTION}{_LIMITED[self.only]}", self.clock(), kind="harness"
+            "system",
+            "".join([INSTRUCTION, _LIMITED[self.only], *map(_LEFT_ALONE.format, self.left_alone)]),
+            self.clock(),
+            kind="harness",
         )
         conversation.add(instruction)
         origin = Provenance(
@@ -208,6 +214,10 @@ class Reviewer:
                 rule=_SCOPE_RULE,
                 reason=f"This review cannot use {tool.name}, only {', '.join(allowed)}.",
             )
+        target = arguments.get("target")
+        if tool.name == "memory" and target in self.left_alone:
+            reason = f"The settings keep reviews from writing the target {target}."
+            return Decision(answer="refuse", rule="review.left_alone", reason=reason)
         return self.decide(tool, arguments)
 
     def _toolbox(self, review: ReviewId, session_evidence: SessionEvidence) -> Toolbox:

@@ -4,6 +4,7 @@ document.
 
 import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any
 
@@ -37,8 +38,10 @@ async def audit(
     """List the audit log, newest first. Starts with the entry before `before`; `confirmation`
     selects the entries about one confirmation.
     """
-    entries = await request.service.audit(limit=limit, before=before, confirmation=confirmation)
-    return api.AuditPage(audit=[to_schema(entry, api.ListedEvent) for entry in entries])
+    found = await request.service.audit(limit=limit, before=before, confirmation=confirmation)
+    events = [to_schema(entry, api.ListedEvent) for entry in found]
+    entries = [replace(event, timestamp=event.at) for event in events]
+    return api.AuditPage(audit=entries, entries=entries, count=len(entries))
 
 
 @get("/audit/export", guards=[approver_guard], responses=ok_response(str, _MEDIA_TYPES["jsonl"]))
@@ -89,7 +92,10 @@ async def health(request: ApiRequest) -> api.Health:
     database is not writable. Nothing is recorded.
     """
     await request.context.write_check.ensure_writable()
-    return api.Health(status="ok", version=__version__, pending=await request.service.pending())
+    pending, now = await request.service.pending(), datetime.now(UTC)
+    return api.Health(
+        status="ok", version=__version__, pending=pending, pending_count=pending, timestamp=now
+    )
 
 
 @get("/openapi.json", include_in_schema=False)

@@ -153,8 +153,12 @@ class ApiRequest(Request[Credential, Any, State]):
         if confirmation.status == "pending":
             confirmation = with_current_rule(policy, confirmation)
             expires_in_s = round(max(0.0, confirmation.expires_at - self.service.clock()), 3)
+        card = to_schema(confirmation, type_)
         return replace(
-            to_schema(confirmation, type_),
+            card,
+            resolved_by=card.settled_by,
+            resolved_at=card.settled_at,
+            timeout_seconds=round(confirmation.expires_at - confirmation.created_at),
             expires_in_s=expires_in_s,
             editable=rule.edits,
             second_factor=bool(rule.second_factor),

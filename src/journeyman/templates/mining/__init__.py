@@ -12,7 +12,7 @@ from journeyman.outcomes import RULES_VERSION as VERDICT_RULES
 from journeyman.redaction import RULES_VERSION as REDACTION_RULES
 from journeyman.reliability.task_types import TYPES_VERSION
 
-RULES_VERSION = 5
+RULES_VERSION = 6
 """Raise this with every change that may find other patterns in a session, or the same ones with
 other content. What was learned under another version is learned again.
 """

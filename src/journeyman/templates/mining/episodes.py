@@ -18,6 +18,7 @@ from journeyman.records import (
     Ending,
     Episode,
     FileUse,
+    Message,
     Mistake,
     Session,
     Step,
@@ -37,16 +38,20 @@ SUCCESS = 0.99
 
 MOST_ERRORS = 0.5
 
-Reason = Literal["", "no calls", "failed", "nothing ended well"]
+Reason = Literal["", "no calls", "failed", "error", "nothing ended well"]
 """Why a session teaches nothing; empty if it may teach."""
 
 NOT_LEARNED_REASONS = {
     "no calls": "it has no calls",
     "failed": "its outcome is known, and was not a success",
+    "error": "its recorder ended it with an error",
     "nothing ended well": "nothing in it ended well: calls failed, or the person rejected the work",
     "forgotten": "it was forgotten on request (`journeyman forget --list`)",
 }
 """Why a session teaches nothing, in words."""
+
+_ENDED_IN_ERROR = re.compile(r"(?!.*abort).*(?:error|fail|crash|exception|fatal)", re.IGNORECASE)
+_ERROR_FINISHES = ("error", "agent_error", "content_filter")
 
 _MOST_STEPS = 6
 _RESULT_IN_EPISODE = 120
@@ -64,6 +69,17 @@ _LONGEST_PURPOSE = 80
 _WORD, _IN_A_NAME = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[-_./+]+")
 _FEWEST_WORDS = 3
 """The minimum number of words in an instruction."""
+
+
+def ended_in_error(session: Session, last: Message | None) -> bool:
+    """Whether the recorder ended a session with an error, by its end reason or its last message. A
+    person's interruption is not an error, and a known outcome decides instead.
+    """
+    if session.outcome is not None:
+        return False
+    if last is not None and last.finish_reason in _ERROR_FINISHES:
+        return True
+    return _ENDED_IN_ERROR.match(session.end_reason) is not None
 
 
 def why_not_learned(session: Session, calls: int, endings: Iterable[Ending]) -> Reason:

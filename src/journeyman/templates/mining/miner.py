@@ -32,6 +32,7 @@ from journeyman.templates.mining.episodes import (
     ServingCall,
     as_step,
     decisive_calls,
+    ended_in_error,
     ending_of,
     episode_of,
     hides_failure,
@@ -77,10 +78,16 @@ def mine(
     What the rules exclude is listed; what
     a person has `released` teaches nevertheless. Requests with `forgotten` numbers teach nothing.
     """
+    recorded = session
+    last = max(messages, key=lambda message: message.position, default=None)
+    if in_error := ended_in_error(session, last):
+        session = msgspec.structs.replace(session, outcome=0.0)
     kept_out = KeptOutList(session, released)
     all_served = _served_requests(session, messages, judged, kept_out, trivial=trivial)
     served = [entry for entry in all_served if entry.request.number not in forgotten]
     reason = why_not_learned(session, len(judged.calls), [entry.ending for entry in served])
+    if in_error and reason == "failed":
+        reason = "error"
     patterns: tuple[Pattern, ...] = ()
     if not reason and not _is_of_subagent(session):
         make = partial(_make, session=session, task_type=type_of([judged]), kept_out=kept_out)
@@ -88,7 +95,7 @@ def mine(
     return MinedSession(
         session=session.id,
         digest=digest,
-        outcome=session.outcome,
+        outcome=recorded.outcome,
         end_reason=session.end_reason,
         reason=reason,
         episodes=tuple(episode_of(session, entry, kept_out) for entry in served),

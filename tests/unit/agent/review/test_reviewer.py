@@ -636,6 +636,14 @@ class TestScope:
         memory.only = "memory"
         assert memory.review(finished).review.status == "changed"
 
+    def test_memory_and_the_user_profile_have_switches(self, workbench: Workbench) -> None:
+        finished = workbench.turn(task="Please always answer in German.")
+        line = remember("The user wants answers in German.", "always answer in German")
+        for left_alone, status in ((("user",), "unchanged"), (("memory",), "changed")):
+            reviewer = workbench.reviewer(ScriptedModel([line, says("Done.")]))
+            reviewer.left_alone = left_alone
+            assert reviewer.review(finished).review.status == status
+
     def test_a_review_whose_writes_were_all_out_of_scope_is_incomplete(
         self, workbench: Workbench
     ) -> None:
@@ -680,6 +688,7 @@ def test_a_server_that_takes_no_later_system_message_is_refused_once_and_remembe
             "JOURNEYMAN_MODEL_NAME": "small",
             "JOURNEYMAN_MODEL_BASE_URL": server.base_url,
             "JOURNEYMAN_MODEL_CONTEXT_LENGTH": "32000",
+            "JOURNEYMAN_REVIEW_USER_PROFILE": "false",
         }
         for _ in range(2):  # two processes
             with Journeyman(home=tmp_path, environ=environ) as jm:
@@ -689,3 +698,4 @@ def test_a_server_that_takes_no_later_system_message_is_refused_once_and_remembe
     assert [messages[-1]["role"] for messages in asked] == ["system", "user", "user"]
     assert all(messages[:-1] == asked[0][:-1] for messages in asked)
     assert "about memory only" in asked[-1][-1]["content"]
+    assert "with the target user: the settings forbid it" in asked[-1][-1]["content"]

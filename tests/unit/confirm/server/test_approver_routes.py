@@ -37,6 +37,17 @@ def test_whitelist_entry_records_who_added_it(server: ConfirmServer) -> None:
     assert (again.status_code, again.json()["error"]["code"]) == (404, "unknown")
 
 
+def test_keys_of_earlier_programs(server: ConfirmServer) -> None:
+    ann, card = server.approver("ann"), server.submit(details={"keys": "earlier"})
+    assert (card["resolved_by"], card["resolved_at"], card["timeout_seconds"]) == ("", None, 300)
+    denied = server.post(f"/confirm/{card['id']}/deny", ann).json()
+    assert denied["resolved_by"] == denied["settled_by"] != ""
+    assert denied["resolved_at"] == denied["settled_at"] is not None
+    page = server.get(f"/audit?confirmation={card['id']}", ann).json()
+    assert (page["entries"], page["count"]) == (page["audit"], len(page["audit"]))
+    assert [one["timestamp"] for one in page["entries"]] == [one["at"] for one in page["audit"]]
+
+
 @table(
     ("query", "status"),
     [
@@ -133,5 +144,6 @@ def test_health_needs_no_credential_and_writes_nothing(server: ConfirmServer) ->
     for page in (False, True):
         answer = server.get("/health", page=page)
         assert answer.json()["status"] == "ok"
-        assert answer.json()["pending"] >= 0
+        assert answer.json()["pending_count"] == answer.json()["pending"] >= 0
+        datetime.fromisoformat(answer.json()["timestamp"])
     assert len(server.audit()) == entries

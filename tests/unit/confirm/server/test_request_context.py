@@ -33,7 +33,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "details_is_text": ({"details": "{}"}, "details"),
     "session_key_is_long": ({"session_key": "x" * 201}, "session_key"),
     "requester_is_long": ({"requester": "x" * 201}, "requester"),
-    "timeout_is_text": ({"timeout_seconds": "300"}, "timeout_seconds"),
+    "timeout_is_text": ({"timeout_seconds": "5 min"}, "timeout_seconds"),
     "timeout_is_true": ({"timeout_seconds": True}, "timeout_seconds"),
     "key_is_long": ({"idempotency_key": "x" * 201}, "idempotency_key"),
     "number_is_large": ({"details": {"a": [LARGEST_INTEGER + 1]}}, "details"),
@@ -49,6 +49,11 @@ def test_invalid_field_is_named(server: ConfirmServer, case: str) -> None:
     error = answer.json()["error"]
     assert (answer.status_code, error["code"], error["field"]) == (400, "bad_request", field)
     assert field in error["message"] or "levels" in error["message"]
+
+
+def test_timeout_may_be_a_number_as_text(server: ConfirmServer) -> None:
+    card = server.submit(timeout_seconds="600")
+    assert (card["timeout_seconds"], card["warnings"]) == (600, [])
 
 
 def test_timeouts_outside_the_limits_are_adjusted_with_a_warning(server: ConfirmServer) -> None:

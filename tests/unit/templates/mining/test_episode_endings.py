@@ -1,9 +1,17 @@
 """How episodes end, and which sessions may teach."""
 
+from typing import get_args
+
 from tests.tables import table
 
 from journeyman.records import Session, SessionId, Verdict
-from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS, ending_of, why_not_learned
+from journeyman.templates.mining.episodes import (
+    NOT_LEARNED_REASONS,
+    Reason,
+    ended_in_error,
+    ending_of,
+    why_not_learned,
+)
 
 OK = Verdict(status="ok", rule="r")
 FAILED = Verdict(status="failed", rule="r")
@@ -70,9 +78,20 @@ def test_rejections_and_interruptions_take_precedence():
 )
 def test_sessions_that_teach(outcome, calls, endings, reason):
     assert why_not_learned(session(outcome), calls, endings) == reason
-    # How the session ended does not matter.
-    assert why_not_learned(session(outcome, "agent_error"), calls, endings) == reason
+
+
+@table(
+    ("end_reason", "is_error"),
+    [
+        *((reason, True) for reason in ("error", "agent_error", "failed", "APIError", "crashed")),
+        *((reason, False) for reason in ("", "agent_stop", "cron_complete", "interrupted")),
+        ("MessageAbortedError", False),  # a person pressed escape
+    ],
+)
+def test_sessions_that_their_recorder_ended_with_an_error(end_reason, is_error):
+    assert ended_in_error(session(None, end_reason), None) == is_error
+    assert not ended_in_error(session(1.0, end_reason), None)  # a known outcome decides
 
 
 def test_each_reason_has_a_text():
-    assert set(NOT_LEARNED_REASONS) == {"no calls", "failed", "nothing ended well", "forgotten"}
+    assert set(NOT_LEARNED_REASONS) == {*get_args(Reason), "forgotten"} - {""}
