@@ -30,6 +30,7 @@ from journeyman.records.confirmation import (
 from journeyman.records.errors import Unstorable
 from journeyman.store.audit import GENESIS_DIGEST, WINDOW_S, digest_of
 from journeyman.store.ledger import Ledger
+from journeyman.store.patterns import wait_for_learners
 from journeyman.store.rows import json_text
 from journeyman.store.store import Store
 
@@ -461,3 +462,13 @@ def test_existing_confirmations_are_migrated_unchanged(database_url: str) -> Non
             assert ledger.waiting_alike(digests.fingerprint_of(waits)) == waits
         with known.writing(NOW + 300) as ledger:
             assert ledger.due() == [waits]
+
+
+def test_confirmations_do_not_wait_for_learning(postgres_url: str) -> None:
+    with (
+        Store(postgres_url) as store,
+        ThreadPoolExecutor(1) as other,
+        store.patterns._writing("learning") as connection,
+    ):
+        wait_for_learners(connection)
+        other.submit(add, store, a_card()).result(timeout=60)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from journeyman.hosts.gate import GateAnswer, GateCall
 from journeyman.logs import claude_chain, codex
+from journeyman.logs.file_access import open_regular
 from journeyman.records import Call
 from journeyman.records.message import ResultFlags
 from journeyman.templates.briefing import remedy_text
@@ -80,7 +81,7 @@ class HookInput(Struct, frozen=True, kw_only=True):
         Codex's does.
         """
         try:
-            with Path(self.transcript_path or "").open("rb") as log:
+            with open_regular(Path(self.transcript_path or "")) as log:
                 first = msgspec.json.decode(log.readline(_LONGEST_LINE), type=_FirstLine)
         except (OSError, ValueError):  # no log yet, or another line
             return ""

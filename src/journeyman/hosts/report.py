@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.host import HELD_OUT, HOSTS, HostEvent, source_of
+from journeyman.redaction.masking import mask_text
 from journeyman.reliability.comparison import compare
 from journeyman.reliability.rates import Difference, Rate
 
@@ -123,7 +124,7 @@ def _host_report(
         slowest_ms=max(times, default=None),
         gate=Refusals(approved=_count(events, "allow"), blocked=_count(events, "deny")),
         failures=len(noted),
-        last_failure=noted[-1] if noted else "",
+        last_failure=mask_text(noted[-1]) if noted else "",
     )
 
 

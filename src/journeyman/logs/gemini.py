@@ -21,6 +21,7 @@ from journeyman.logs.fields import (
     uncached,
     whole_number,
 )
+from journeyman.logs.file_access import open_regular
 from journeyman.logs.fragments import document_fields, document_items
 from journeyman.logs.line_reader import BadLine, Line, memory_of, read_resumable
 from journeyman.logs.line_session import LineSession
@@ -344,7 +345,7 @@ def _project_root(log: LogFile, fields: dict[str, Any]) -> str:
     """Return the folder that a chat worked in: Gemini CLI keeps it in a file beside the chats."""
     for folder in list(log.path.parents)[:3]:
         if folder.name == "chats":
-            with suppress(OSError), (folder.parent / ".project_root").open("rb") as file:
+            with suppress(OSError), open_regular(folder.parent / ".project_root") as file:
                 return file.read(_MAX_PATH_BYTES).decode("utf-8", "replace").strip()
     directories = fields.get("directories")
     return only_text(directories[0]) if isinstance(directories, list) and directories else ""

@@ -5,13 +5,14 @@ kill at any moment leaves either all of a session's new part or none of it.
 import logging
 import os
 import time
+import traceback
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -35,6 +36,7 @@ from journeyman.records.report import (
     SkippedLine,
     SourceReport,
 )
+from journeyman.text.display import readable_line
 
 if TYPE_CHECKING:
     from journeyman.logs.registry import Readers
@@ -54,6 +56,7 @@ _WORKER_MEMORY_BYTES = 1024 * 1024 * 1024
 _WORKER_SECONDS = 120.0
 """What a worker may take for one log: many times what logs that are read ahead need."""
 
+_LeftOut = TypeVar("_LeftOut", Problem, SkippedLine)
 _Parsed = Future[list[LogEvent] | None] | None
 
 
@@ -249,8 +252,10 @@ class Importer:
             if isinstance(error, OSError):
                 reason = f"{path} cannot be read: {error.strerror or error}."
             else:
-                # A bug in a reader loses one log, which was rolled back, not the whole import.
-                logger.exception("importing %s", path)
+                # A bug in a reader loses one log, which was rolled back, not the whole import. The
+                # message may repeat the log.
+                frames = "".join(traceback.format_tb(error.__traceback__))
+                logger.error("importing %s: %s\n%s", path, type(cause).__name__, frames)  # noqa: TRY400
             self._problems.append(Problem(path=path, reason=reason))
 
     def _read_log(
@@ -327,10 +332,26 @@ class Importer:
             read_bytes=self._read_bytes,
             seconds=round(seconds, 3),
             skipped_lines=self._skipped_lines,
-            skipped=self._skipped,
-            ignored=self._ignored,
-            problems=self._problems + (self.readers().problems if self._logs["read"] else []),
+            skipped=_masked(self._skipped),
+            ignored=_masked(self._ignored),
+            problems=_masked(
+                self._problems + (self.readers().problems if self._logs["read"] else [])
+            ),
         )
+
+
+def _masked(left_out: list[_LeftOut]) -> list[_LeftOut]:
+    """Return what was left out, each reason on one line and without secrets: readers of other
+    packages may repeat a log in their errors.
+    """
+    if not left_out:
+        return []
+    from journeyman.redaction.masking import mask_text  # noqa: PLC0415 - loads slowly
+
+    return [
+        msgspec.structs.replace(one, reason=mask_text(readable_line(one.reason)))
+        for one in left_out
+    ]
 
 
 def _without_unread_sessions(

@@ -127,7 +127,9 @@ class Readers:
             if isinstance(reader, Reader):
                 return reader
         except Exception as error:  # noqa: BLE001 - another package's code: report, continue
-            reason = f"the reader {plugin.value} could not be loaded: {error}"
+            from journeyman.redaction.masking import mask_text  # noqa: PLC0415 - loads slowly
+
+            reason = mask_text(f"the reader {plugin.value} could not be loaded: {error}")
         self.problems.append(Problem(path=plugin.value, reason=reason))
         return None
 

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 _ID_LENGTH = 32
 _LOCK_ID = 7263503
-"""The advisory lock that all writers on one PostgreSQL share."""
+"""The advisory lock of those who write confirmations on one PostgreSQL."""
 _BATCH = 1_000
 
 

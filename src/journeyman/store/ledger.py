@@ -5,6 +5,8 @@ record each change.
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,6 +22,7 @@ from journeyman.records.confirmation import (
     WhitelistEntry,
     WrittenEntry,
 )
+from journeyman.records.errors import StoreUnavailable
 from journeyman.store.audit import AuditChain, card_fault, card_of, digest_of, safe_rows, stage_of
 from journeyman.store.confirmation_tables import (
     audit,
@@ -32,6 +35,7 @@ from journeyman.store.confirmation_tables import (
 from journeyman.store.rows import json_text, storable, values_of
 
 _MOST_DUE = 500
+_ROOM_BYTES = 256 * 1024
 
 _Record = TypeVar("_Record", WhitelistEntry, Credential)
 
@@ -130,8 +134,20 @@ class Ledger:
         return refusal
 
     def check_writes(self) -> None:
-        """Write something that changes nothing, so that the commit tests the disk."""
+        """Write something that changes nothing, so that the commit tests the disk. Raise
+        StoreUnavailable if the disk is full.
+        """
         self._connection.execute(sa.text("UPDATE alembic_version SET version_num = version_num"))
+        file = self._connection.engine.url.database
+        if file and self._connection.dialect.name == "sqlite":
+            # SQLite overwrites its log from the start, for which a full disk has room.
+            try:
+                with TemporaryFile(dir=Path(file).parent, buffering=0) as room:
+                    room.write(bytes(_ROOM_BYTES))
+            except OSError as error:
+                raise StoreUnavailable(
+                    f"Nothing more can be written beside {file}: {error.strerror}. Free some space."
+                ) from error
 
     def flush(self) -> None:
         """Write everything that is still pending; called once, at the end."""

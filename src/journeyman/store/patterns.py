@@ -185,4 +185,4 @@ def wait_for_learners(connection: sa.Connection) -> None:
     SQLite has one writer anyway.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263503)"))
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263505)"))

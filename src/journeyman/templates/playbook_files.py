@@ -2,6 +2,7 @@
 AGENTS.md. Only the block between the marks belongs to Journeyman, and each write can be undone.
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -187,12 +188,21 @@ def _key(path: Path) -> str:
 
 
 def read_playbook_file(path: Path) -> str:
-    """Return a file's text with its line endings unchanged; empty if the file does not exist."""
+    """Return a file's text with its line endings unchanged; empty if the file does not exist. Raise
+    WrongInput if a link leads out of the repository, or out of the folder of a file in none.
+    """
     try:
+        above = [one for one in Path(os.path.abspath(path)).parents if not one.is_symlink()]  # noqa: PTH100 - links are not followed
+        top = next((one for one in above if (one / ".git").exists()), above[0])
+        if not path.resolve().is_relative_to(top.resolve()):
+            raise WrongInput(
+                f"{path} leads out of {top}, to {path.resolve()}. Nothing was changed. If that is "
+                "the file you mean, name it directly."
+            )
         return path.read_bytes().decode()
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:  # also a loop of links
         raise WrongInput(f"{path} cannot be read: {error}. Name another file.") from error
 
 

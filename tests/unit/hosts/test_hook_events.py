@@ -1,6 +1,7 @@
 """The hooks of Claude Code and Codex: what each event prints."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ class TestForks:
     def test_a_log_without_a_parent(self, desk: Desk, tmp_path: Path, line: str) -> None:
         log = tmp_path / "log.jsonl"
         log.write_bytes(line.encode("latin-1"))
-        for path in (str(log), str(tmp_path), "/nowhere", "a\0b"):
+        os.mkfifo(tmp_path / "pipe")
+        for path in (str(log), str(tmp_path), str(tmp_path / "pipe"), "/nowhere", "a\0b"):
             started = {"source": "resume", "transcript_path": path}
             assert desk.context("SessionStart", "s1", "codex", **started) == ""
         assert desk.context("UserPromptSubmit", "s1", "codex", prompt=TASK) == ""

@@ -13,7 +13,16 @@ from journeyman import Journeyman
 from journeyman.logs import importer
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Readers
-from journeyman.records import Fragment, LogEvent, LogState, Mark, Message, Session, SessionId
+from journeyman.records import (
+    Fragment,
+    LogEvent,
+    LogState,
+    Message,
+    Session,
+    SessionId,
+    Skip,
+)
+from journeyman.records.errors import LogUnreadable, NotALog
 from journeyman.records.report import ImportReport, Progress
 from journeyman.store.store import Store
 from journeyman.testing import Corpus
@@ -218,27 +227,31 @@ def test_a_session_with_the_id_of_another_recorder_is_counted_once(tmp_path: Pat
     assert (report.new, report.updated, report.unchanged) == (0, 1, 0)
 
 
-class FaultyReader:
-    """Yields a message that the store cannot write."""
+class PluginReader:
+    """A reader of another package, which recognises everything, or fails to."""
 
-    name = about = "faulty"
+    name = about = "plugin"
+
+    def __init__(self, *events: LogEvent | Exception, failure: Exception | None = None) -> None:
+        self.events, self.failure = events, failure
 
     def recognises(self, log: LogFile) -> bool:
+        if self.failure:
+            raise self.failure
         return True
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        session = Session(id=SessionId("s1"), source=self.name, log=log.name)
-        fields: dict[str, Any] = {"copied": "neither"}
-        message = Message(key="k", position=1, role="user", **fields)
-        yield Fragment(session=session, messages=(message,))
-        yield Mark(state=log.state(self.name))
+        for event in self.events:
+            if isinstance(event, Exception):
+                raise event
+            yield event
 
 
-def test_a_problem_does_not_repeat_the_statement_and_its_values(tmp_path: Path) -> None:
+def import_with(reader: PluginReader, tmp_path: Path) -> ImportReport:
     log = tmp_path / "log.jsonl"
     log.write_text("{}")
     readers = Readers(plugins=[])
-    readers.all.insert(0, FaultyReader())
+    readers.all.insert(0, reader)
     with Store(f"sqlite:///{tmp_path}/db") as store:
         run = importer.Importer(
             lambda: readers,
@@ -250,5 +263,31 @@ def test_a_problem_does_not_repeat_the_statement_and_its_values(tmp_path: Path) 
             progress=lambda _: None,
             workers=1,
         )
-        (problem,) = run.run([log]).problems
+        return run.run([log])
+
+
+def test_a_problem_does_not_repeat_the_statement_and_its_values(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"copied": "neither"}
+    message = Message(key="k", position=1, role="user", **fields)
+    session = Session(id=SessionId("s1"), source="plugin", log="log")
+    reader = PluginReader(Fragment(session=session, messages=(message,)))
+    (problem,) = import_with(reader, tmp_path).problems
     assert problem.reason.endswith("TypeError: Not a boolean value: 'neither'.")
+
+
+def test_failures_of_readers_are_redacted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    secret = "sk-proj-" + "Zq7Lw2Xr9" * 5
+    said = f"refused:\n\x1b[31mAuthorization: Bearer {secret}"
+    for number, reader in enumerate(
+        (
+            PluginReader(failure=RuntimeError(said)),
+            PluginReader(failure=NotALog(said)),
+            PluginReader(RuntimeError(said)),
+            PluginReader(LogUnreadable(said)),
+            PluginReader(Skip(line=1, reason=said)),
+        )
+    ):
+        shown = str(import_with(reader, tmp_path))
+        assert "Bearer [hidden: " in shown, number
+        assert secret not in shown + caplog.text, number
+        assert "\\n" not in shown, number

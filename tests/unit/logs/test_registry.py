@@ -24,7 +24,7 @@ class DiaryReader:
 
 class Broken:
     def __init__(self):
-        raise RuntimeError("needs a licence")
+        raise RuntimeError("needs a licence, not sk-proj-" + "Zq7Lw2Xr9" * 5)
 
 
 class NotAReader:
@@ -137,7 +137,7 @@ class TestPlugins:
     @table(
         ("value", "reason"),
         [
-            ("Broken", "could not be loaded: needs a licence"),
+            ("Broken", "could not be loaded: needs a licence, not [hidden: "),
             ("Missing", "could not be loaded"),
             ("NotAReader", "not a reader"),
             ("plugin", "could not be loaded"),

@@ -96,6 +96,9 @@ def test_undo_does_not_restore_a_removed_block(files, tmp_path):
 def test_unreadable_and_unwritable_files_are_refused(files, tmp_path):
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(WrongInput, match="cannot be read"):
+        files.write(playbook(), tmp_path / "loop")
     with pytest.raises(WrongInput, match="cannot be read"):
         files.write(playbook(), binary)
     assert binary.read_bytes() == b"\xff\xfe\x00"
@@ -116,6 +119,26 @@ def test_file_mode_and_link_are_kept(files, tmp_path):
     assert path.stat().st_mode & 0o777 == 0o640
     files.undo(path)
     assert path.read_text() == "# Title\n"
+
+
+def test_links_out_of_the_repository_are_refused(files, tmp_path):
+    repository, outside = tmp_path / "repository", tmp_path / "outside"
+    (repository / ".git").mkdir(parents=True)
+    (outside / ".git").mkdir(parents=True)
+    (outside / "CLAUDE.md").write_text("# Title\n")
+    files.write(playbook(), outside / "CLAUDE.md")
+    written = (outside / "CLAUDE.md").read_text()
+    (repository / "CLAUDE.md").symlink_to(outside / "CLAUDE.md")
+    (repository / "new.md").symlink_to(outside / "new.md")
+    (repository / "docs").symlink_to(outside)
+    for name in ("CLAUDE.md", "new.md", "docs/CLAUDE.md"):
+        with pytest.raises(WrongInput, match="leads out of"):
+            files.write(playbook("npm test"), repository / name)
+    for name in ("CLAUDE.md", "docs/CLAUDE.md"):
+        with pytest.raises(WrongInput, match="leads out of"):
+            files.undo(repository / name)
+    assert (outside / "CLAUDE.md").read_text() == written
+    assert not (outside / "new.md").exists()
 
 
 _texts = st.lists(st.sampled_from(["# A\n", "\n", "\r\n", " ", "\t"]) | st.text(max_size=8)).map(

@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -210,6 +211,32 @@ def test_health_reports_a_full_disk(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=LONGEST_S)
+
+
+def test_health_reports_a_full_disk_although_the_log_has_room(tmp_path: Path) -> None:
+    """SQLite overwrites its write-ahead log, which needs no space."""
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", tmp_path],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        with confirm_server(tmp_path) as server:
+            with sqlite3.connect(tmp_path / "journeyman.db") as database:
+                database.execute("CREATE TABLE filler AS SELECT zeroblob(5000000)")
+            database.close()
+            assert server.get("/health").status_code == 200
+            with suppress(OSError), (tmp_path / "filler").open("wb", buffering=0) as file:
+                while file.write(bytes(4_096)):
+                    pass
+            until(lambda: server.get("/health").status_code == 503)
+            assert "No space left" in server.get("/health").json()["error"]["message"]
+            (tmp_path / "filler").unlink()
+            until(lambda: server.get("/health").status_code == 200)
+    finally:
+        subprocess.run(["umount", "--lazy", tmp_path], check=True)
 
 
 def healthy(client: httpx2.Client) -> bool:
