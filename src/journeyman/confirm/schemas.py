@@ -331,10 +331,13 @@ class Stats(Counts, frozen=True, kw_only=True):
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """The service is running, and its database can be written to."""
+    """The service is running, and its database can be written to. `home` tells the services of
+    different homes apart.
+    """
 
     status: str
     version: str = ""
+    home: str = ""
     pending: int | None = None
 
 

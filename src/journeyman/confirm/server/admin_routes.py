@@ -19,6 +19,7 @@ from journeyman.confirm.server.agent_routes import CardId, Limit
 from journeyman.confirm.server.guards import approver_guard
 from journeyman.confirm.server.openapi import ok_response
 from journeyman.confirm.server.request_context import LARGEST_INTEGER, ApiRequest
+from journeyman.confirm.service_options import home_id
 from journeyman.version import __version__
 
 _LINES_PER_CHUNK = 500
@@ -89,7 +90,12 @@ async def health(request: ApiRequest) -> api.Health:
     database is not writable. Nothing is recorded.
     """
     await request.context.write_check.ensure_writable()
-    return api.Health(status="ok", version=__version__, pending=await request.service.pending())
+    return api.Health(
+        status="ok",
+        version=__version__,
+        home=home_id(request.context.options.files),
+        pending=await request.service.pending(),
+    )
 
 
 @get("/openapi.json", include_in_schema=False)
