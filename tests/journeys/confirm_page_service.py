@@ -77,8 +77,9 @@ class ConfirmationPage:
     def clear(self) -> None:
         """Deny everything that is pending, so that a test starts with an empty inbox."""
         path = "/confirmations?status=pending&limit=500"
-        for card in self.as_person("bo", "GET", path)["confirmations"]:
-            self.as_person("bo", "POST", f"/confirm/{card['id']}/deny", {})
+        while cards := self.as_person("bo", "GET", path)["confirmations"]:
+            for card in cards:
+                self.as_person("bo", "POST", f"/confirm/{card['id']}/deny", {})
 
     def code_of(self, name: str) -> str:
         """Return the approver's current one-time code."""

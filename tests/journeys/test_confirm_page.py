@@ -120,6 +120,24 @@ def test_new_request_appears_without_a_reload(served: ConfirmationPage, opens: O
     assert page.evaluate("window.same") is True
 
 
+def test_everything_that_waits_is_shown_in_pages(served: ConfirmationPage, opens: Opens) -> None:
+    served.clear()
+    waiting = [f"waits_{number}" for number in range(504)]
+    for action in waiting:
+        served.ask(action, timeout_seconds=7200)
+    served.ask("most_urgent", timeout_seconds=600)
+    page = opens().open()
+    expect(page).to_have_title("(505) Inbox · Journeyman")
+    expect(page.locator(".lead")).to_contain_text("505 actions are waiting")
+    later = page.get_by_role("button", name="Later")
+    seen = page.locator(".row .action").all_text_contents()
+    while later.is_enabled():
+        later.click()
+        seen += page.locator(".row .action").all_text_contents()
+    assert seen == ["most_urgent", *waiting]
+    served.clear()
+
+
 def test_lost_connection_is_shown_and_restored(served: ConfirmationPage, opens: Opens) -> None:
     person = opens()
     person.page.route("**/inbox/events", lambda route: route.abort())

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import signal
 import stat
 import subprocess
@@ -467,6 +468,22 @@ class TestCheck:
             time.sleep(1.1)  # the service knows a token for a second
             found = self.findings(home, "claude-code", code=1)
             assert "hosts install claude-code" in found["confirmations"]["advice"]
+
+    def test_a_service_of_another_home_is_recognised(self, home: HostHome) -> None:
+        def confirmations(*arguments: str, code: int = 0) -> str:
+            found = home.command.json(*arguments, code=code)
+            return next(one["found"] for one in found if one["what"] == "confirmations")
+
+        with serving(home):
+            assert "served on ports" in confirmations("doctor")
+            other = home.folder / "other home"
+            other.mkdir()
+            shutil.copy(home.folder / ".journeyman" / "config.toml", other)
+            home.command.environ["JOURNEYMAN_HOME"] = str(other)
+            home.command("hosts", "install", "claude-code", "--yes")
+            assert "service of another Journeyman home" in confirmations("doctor")
+            found = confirmations("hosts", "check", "claude-code", code=1)
+            assert "service of another Journeyman home" in found
 
     def test_without_a_process_that_may_start(self, home: HostHome) -> None:
         found = self.findings(home, "claude-code")

@@ -64,10 +64,10 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
 @all_tags_flag
 @option(
     "--format",
-    "Message format; text is for hosts that accept no messages.",
+    "Format; text is also for hosts that accept no messages.",
     dest="form",
     type=click.Choice(get_args(Form)),
-    default="openai",
+    show_default="text on a terminal, else openai",
 )
 @option(
     "--budget",
@@ -109,7 +109,7 @@ def open_(
     task_type: str | None,
     tags: tuple[str, ...],
     all_tags: bool,
-    form: Form,
+    form: Form | None,
     tools: str | None,
     explain: bool,
     as_json: bool,
@@ -118,9 +118,9 @@ def open_(
     """Print what a new session on TASK should start with: commands that work in this project and
     are likely to be needed, recurring mistakes, and the nearest earlier requests.
 
-    The messages are for programs: insert them after your system message and before the task.
-    If nothing fits, the list is empty, and standard error says why. A dash reads TASK from
-    standard input.
+    A terminal shows the text; a pipe gets the messages, for a program to insert after its system
+    message and before the task. If nothing fits, it is empty, and standard error says why. A dash
+    reads TASK from standard input.
 
     Examples:
       journeyman open "Add a test for an amount split among people"
@@ -163,7 +163,8 @@ def open_(
         budget = default if limits["budget_tokens"] is None else limits["budget_tokens"]
         _show_explained(formatting.console(), opening, budget)
     else:
-        _print_messages(opening, form, as_json=as_json)
+        for_person = sys.stdout.isatty() and not as_json
+        _print_messages(opening, form or ("text" if for_person else "openai"), as_json=as_json)
 
 
 def _check_project(journeyman: Journeyman, project: str) -> None:

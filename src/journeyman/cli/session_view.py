@@ -32,7 +32,6 @@ _VERDICT_STYLES: dict[VerdictStatus, str] = {
     "unknown": "dim",
 }
 _ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow", "system": "dim"}
-_WIDE = 100
 _FIELD_WIDTH = 12
 
 
@@ -62,45 +61,28 @@ def _errors_cell(row: ListedSession) -> Text | str:
     return Text(formatting.count(row.errors), style="red" if row.errors else "")
 
 
-_FIGURES = (
-    Column("msgs", lambda row: row.overview.messages, numeric=True),
-    Column("calls", lambda row: row.overview.calls, min_terminal_width=60, numeric=True),
-    Column("errors", _errors_cell, min_terminal_width=50, numeric=True),
-    Column(
-        "tokens",
-        lambda row: formatting.short_count(row.overview.tokens.total),
-        min_terminal_width=120,
-        numeric=True,
-    ),
-    Column(
-        "cost",
-        lambda row: formatting.short_cost(row.usage),
-        min_terminal_width=60,
-        optional=True,
-        numeric=True,
-    ),
-)
+_NARROW, _NORMAL, _WIDE, _WIDEST = 72, 100, 120, 160
 
 
 def _columns(width: int) -> Sequence[Column]:
-    is_wide = width >= _WIDE
-    parts, characters = (-2, 16) if is_wide else (-1, 10)
+    """The columns for a terminal of this width, which leave most of it to the title."""
+    characters = 16 if width >= _WIDEST else 10
 
     def project(row: ListedSession) -> str:
-        return "/".join(row.overview.session.project.split("/")[parts:]) or formatting.UNKNOWN
+        return row.overview.session.project.rpartition("/")[2] or formatting.UNKNOWN
 
     return (
         Column("id", lambda row: row.short_id, overflow="fold", min_width=8),
         Column(
             "source",
             lambda row: row.overview.session.source,
-            min_terminal_width=_WIDE,
+            min_terminal_width=_WIDEST,
             no_wrap=True,
         ),
         Column(
             "platform",
             lambda row: row.overview.session.platform or formatting.UNKNOWN,
-            min_terminal_width=120,
+            min_terminal_width=_WIDEST,
             optional=True,
             max_width=12,
             **formatting.TRUNCATED,
@@ -108,19 +90,27 @@ def _columns(width: int) -> Sequence[Column]:
         Column(
             "project",
             project,
-            min_terminal_width=72,
+            min_terminal_width=_NORMAL,
             optional=True,
-            max_width=24 if is_wide else 14,
+            max_width=12,
             **formatting.TRUNCATED,
         ),
         Column(
             "started",
             lambda row: formatting.local_time(row.overview.session.started_at)[:characters],
-            min_terminal_width=60,
+            min_terminal_width=_NARROW,
             no_wrap=True,
         ),
-        *_FIGURES,
-        Column("outcome", _outcome_cell, min_terminal_width=_WIDE, optional=True),
+        Column("calls", lambda row: row.overview.calls, min_terminal_width=_WIDEST, numeric=True),
+        Column("errors", _errors_cell, min_terminal_width=50, numeric=True),
+        Column(
+            "cost",
+            lambda row: formatting.short_cost(row.usage),
+            min_terminal_width=_WIDE,
+            optional=True,
+            numeric=True,
+        ),
+        Column("outcome", _outcome_cell, min_terminal_width=_WIDEST, optional=True),
         Column(
             "title",
             lambda row: row.overview.session.title,

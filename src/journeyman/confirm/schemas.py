@@ -342,12 +342,13 @@ class Stats(Counts, frozen=True, kw_only=True):
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """The service is running, and its database can be written to. `pending_count` is the same as
-    `pending`, for earlier programs.
+    """The service is running, and its database can be written to. `home` tells the services of
+    different homes apart. `pending_count` is the same as `pending`, for earlier programs.
     """
 
     status: str
     version: str = ""
+    home: str = ""
     pending: int | None = None
     pending_count: int | None = None
     timestamp: Moment | None = None

@@ -2,8 +2,10 @@
 optional package, because these may be missing where it is used.
 """
 
+import hashlib
 import http.client
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Literal
@@ -76,6 +78,19 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     pending: int = 0
     problem: str = ""
     """Why the service cannot write to its database, if it reports that."""
+    home: str = ""
+    """The `home_id` of the home that it serves."""
+
+    def is_of_another_home(self, home: Path) -> bool:
+        return bool(self.home) and self.home != home_id(home)
+
+
+def home_id(home: Path) -> str:
+    """Return what tells services of different homes apart, without revealing the path."""
+    return hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
+
+
+FOREIGN_SERVICE = "the service of another Journeyman home answers on port {port}, not this home's"
 
 
 def probe(host: str, port: int) -> ProbeResult:
@@ -88,7 +103,9 @@ def probe(host: str, port: int) -> ProbeResult:
             return ProbeResult(answer="service", problem=str(health["error"]["message"]))
         is_service = health["status"] == "ok"
         return ProbeResult(
-            answer="service" if is_service else "other", pending=int(health["pending"])
+            answer="service" if is_service else "other",
+            pending=int(health["pending"]),
+            home=str(health.get("home", "")),
         )
     except (ConnectionRefusedError, socket.gaierror):
         return ProbeResult(answer="free")

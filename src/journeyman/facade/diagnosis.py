@@ -14,14 +14,14 @@ import msgspec
 from journeyman.agent.tools.confinement import filter_options
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.configuration import FLAG, Configuration
-from journeyman.confirm.service_options import BLOCKED_PORTS, probe
+from journeyman.confirm.service_options import BLOCKED_PORTS, FOREIGN_SERVICE, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.model_check import check_model
 from journeyman.logs.registry import Readers
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import LogLocation
 from journeyman.redaction.masking import mask_text
-from journeyman.settings import ConfirmSettings, Settings, sqlite_path
+from journeyman.settings import Settings, sqlite_path
 from journeyman.store.jobs import is_lease_free
 from journeyman.store.store import Store
 from journeyman.templates.mining import learning_rules
@@ -63,7 +63,7 @@ def diagnose(
         *_database(settings, program, now),
         check_model(settings, program, environ),
         _confinement(confine=settings.agent.confine),
-        _confirmations(settings.confirm, program),
+        _confirmations(settings, program),
         *_readers(readers),
         *(_place(place, program) for place in places),
         *(_extra(*extra) for extra in _EXTRAS),
@@ -226,18 +226,21 @@ def _confinement(*, confine: bool) -> Finding:
     return Finding(what, "note", found, "Allow user namespaces.")
 
 
-def _confirmations(confirm: ConfirmSettings, program: str) -> Finding:
+def _confirmations(settings: Settings, program: str) -> Finding:
     """Check whether confirmations are served on both ports, and whether browsers open the page."""
-    what = "confirmations"
+    what, confirm = "confirmations", settings.confirm
     if confirm.page_port in BLOCKED_PORTS:
         found = f"browsers refuse to open port {confirm.page_port}"
         return Finding(what, "problem", found, f"{program} config set confirm.page_port 6080")
     ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
     probed = {name: probe(confirm.host, port) for name, port in ports.items()}
     for name, port in ports.items():
-        if probed[name].answer == "other":
+        is_foreign = probed[name].is_of_another_home(settings.home)
+        if is_foreign or probed[name].answer == "other":
             advice = f"To serve confirmations, stop it, or: {program} config set {name} PORT"
-            return Finding(what, "note", f"another program uses port {port}", advice)
+            used = FOREIGN_SERVICE.format(port=port)
+            found = used if is_foreign else f"another program uses port {port}"
+            return Finding(what, "note", found, advice)
     answers = {result.answer for result in probed.values()}
     both = f"{confirm.port} and {confirm.page_port}"
     if answers == {"free"}:

@@ -52,7 +52,7 @@ async function again() {
 async function count() {
   if (state.me?.view_only) return;
   pending.clear();
-  for (const card of await service.cards({ status: "pending", limit: 200 })) pending.add(card.id);
+  for (const card of await service.waiting()) pending.add(card.id);
   updateTitle();
 }
 

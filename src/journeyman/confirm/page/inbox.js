@@ -1,13 +1,14 @@
-// What waits for a decision, oldest first, so that a new confirmation never moves those above it.
-// A settled one stays in its place, greyed out, until the reader leaves the view.
+// Everything that waits for a decision, the earliest deadline first, in pages. A settled one stays in
+// its place, greyed out, until the reader turns the page or leaves the view.
 
 import { statusPill, tierPill } from "./card.js";
-import { el, say } from "./dom.js";
+import { button, el, say } from "./dom.js";
 import * as service from "./service.js";
 import { shown, visible } from "./shown_text.js";
 import { secretName } from "./value.js";
 import { left, many, share, TIER } from "./words.js";
 
+const PAGE = 50;
 const SUMMARY_LENGTH = 160;
 
 // Only to recognise it in the list; the confirmation itself shows everything.
@@ -49,7 +50,7 @@ function row(card) {
     node.classList.toggle("urgent", waits && rest < 60000);
   };
   tick();
-  return { node, tick, status: card.status, state: rowState(card) };
+  return { node, tick, status: card.status, state: rowState(card), due: new Date(card.expires_at) };
 }
 
 const empty = () =>
@@ -58,17 +59,41 @@ const empty = () =>
 
 export async function showInbox(context) {
   const rows = new Map();
+  let page = 0;
   const list = el("ol", { class: "rows" });
   const lead = el("p", { class: "lead" });
-  const node = el("section", { class: "inbox" }, el("h1", { tabindex: "-1" }, "Inbox"), lead, list);
+  const [earlier, place, later] = [button("Earlier", () => turn(-1)), el("span"), button("Later", () => turn(1))];
+  const pager = el("nav", { class: "more", "aria-label": "Pages" }, earlier, place, later);
+  const node = el("section", { class: "inbox" }, el("h1", { tabindex: "-1" }, "Inbox"), lead, list, pager);
+
+  function turn(step) {
+    page += step;
+    rows.forEach((entry, id) => entry.status === "pending" || rows.delete(id));
+    update();
+    window.scrollTo(0, 0);
+  }
 
   function update() {
-    const waiting = [...rows.values()].filter((entry) => entry.status === "pending").length;
+    const ordered = [...rows.values()].sort((one, other) => one.due - other.due);
+    const waiting = ordered.filter((entry) => entry.status === "pending").length;
     const wait = waiting === 1 ? "is" : "are";
-    lead.textContent = rows.size ? `${many(waiting, "action")} ${wait} waiting for a person.` : "";
+    const order = waiting > 1 ? ", the earliest deadline first" : "";
+    lead.textContent = rows.size ? `${many(waiting, "action")} ${wait} waiting for a person${order}.` : "";
+    page = Math.max(0, Math.min(page, Math.ceil(ordered.length / PAGE) - 1));
+    const start = page * PAGE;
+    draw(ordered.slice(start, start + PAGE).map((entry) => entry.node));
+    pager.hidden = ordered.length <= PAGE;
+    place.textContent = `${start + 1} to ${start + list.children.length} of ${ordered.length}`;
+    [earlier.disabled, later.disabled] = [page === 0, start + PAGE >= ordered.length];
     node.querySelector(".empty")?.remove();
     if (!rows.size) node.append(empty());
     context.counted(waiting);
+  }
+
+  // A row that stays is not touched, because a click may be on its way.
+  function draw(nodes) {
+    [...list.children].forEach((shownNode) => nodes.includes(shownNode) || shownNode.remove());
+    nodes.forEach((next, at) => list.children[at] === next || list.insertBefore(next, list.children[at] ?? null));
   }
 
   function take(card) {
@@ -76,28 +101,21 @@ export async function showInbox(context) {
     if (shownRow ? shownRow.state === rowState(card) : card.status !== "pending") return;
     const next = row(card);
     rows.set(card.id, next);
-    if (shownRow) {
-      const focused = shownRow.node.contains(document.activeElement);
-      shownRow.node.replaceWith(next.node);
-      if (focused) next.node.querySelector("a").focus();
-    } else {
-      list.append(next.node);
-      say(`New: ${visible(card.action)} from ${card.requester}, ${card.tier}`);
-    }
+    const focused = shownRow?.node.contains(document.activeElement);
+    if (!shownRow) say(`New: ${visible(card.action)} from ${card.requester}, ${card.tier}`);
     update();
+    if (focused) next.node.querySelector("a").focus();
   }
 
   // After a lost connection: load what arrived and what was settled meanwhile.
   async function again() {
-    const waiting = await service.cards({ status: "pending", limit: 200 });
+    const waiting = await service.waiting();
     const ids = new Set(waiting.map((card) => card.id));
-    const isSettled = [...rows].some(([id, entry]) => entry.status === "pending" && !ids.has(id));
-    if (isSettled) (await service.cards({ limit: 200 })).filter((card) => rows.has(card.id)).forEach(take);
-    for (const card of waiting.reverse()) {
-      if (rows.has(card.id)) continue;
-      rows.set(card.id, row(card));
-      list.append(rows.get(card.id).node);
-    }
+    const gone = [...rows].filter(([id, entry]) => entry.status === "pending" && !ids.has(id));
+    const settled = gone.length ? await service.cards({ limit: PAGE }) : [];
+    gone.forEach(([id]) => rows.delete(id));
+    settled.filter((card) => gone.some(([id]) => id === card.id)).forEach((card) => rows.set(card.id, row(card)));
+    waiting.forEach((card) => rows.has(card.id) || rows.set(card.id, row(card)));
     update();
   }
 

@@ -18,6 +18,7 @@ export class Unreachable extends Error {
 }
 
 const STORAGE_KEY = "journeyman.session";
+const MOST_CARDS = 500;
 let loggedOut = () => {};
 
 function store(session) {
@@ -106,6 +107,18 @@ export const deny = async (id, ballot) => received(await ask("POST", `${path(id)
 export async function cards(query = {}) {
   const page = await ask("GET", `/confirmations?${new URLSearchParams(query)}`);
   return page.confirmations.map(received);
+}
+
+// All that waits, oldest first, however much it is.
+export async function waiting() {
+  const all = [];
+  let page;
+  do {
+    const before = all.length ? { before: all.at(-1).id } : {};
+    page = await cards({ status: "pending", limit: MOST_CARDS, ...before });
+    all.push(...page);
+  } while (page.length === MOST_CARDS);
+  return all.reverse();
 }
 
 export const whitelist = async () => (await ask("GET", "/whitelist")).whitelist;

@@ -20,6 +20,7 @@ from journeyman.confirm.server.agent_routes import CardId, Limit
 from journeyman.confirm.server.guards import approver_guard
 from journeyman.confirm.server.openapi import ok_response
 from journeyman.confirm.server.request_context import LARGEST_INTEGER, ApiRequest
+from journeyman.confirm.service_options import home_id
 from journeyman.version import __version__
 
 _LINES_PER_CHUNK = 500
@@ -94,7 +95,12 @@ async def health(request: ApiRequest) -> api.Health:
     await request.context.write_check.ensure_writable()
     pending, now = await request.service.pending(), datetime.now(UTC)
     return api.Health(
-        status="ok", version=__version__, pending=pending, pending_count=pending, timestamp=now
+        status="ok",
+        version=__version__,
+        home=home_id(request.context.options.files),
+        pending=pending,
+        pending_count=pending,
+        timestamp=now,
     )
 
 

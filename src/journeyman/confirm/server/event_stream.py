@@ -10,8 +10,6 @@ from journeyman.confirm.server.request_context import ApiRequest
 from journeyman.records.confirmation import SETTLED, Confirmation
 
 EVENT_STREAM = "text/event-stream"
-_MAX_INITIAL = 200
-"""How many pending confirmations a stream of all confirmations starts with."""
 _HEARTBEAT = b": still here\n\n"
 
 
@@ -32,7 +30,7 @@ async def _events(request: ApiRequest, id_: str) -> AsyncIterator[bytes]:
     change = asyncio.create_task(next_change())
     try:
         await asyncio.sleep(0)  # starts the subscription first, so that no later state is missed
-        pending = () if id_ else await request.service.list(status="pending", limit=_MAX_INITIAL)
+        pending = () if id_ else await request.service.list(status="pending")
         updates = (await request.service.get(id_),) if id_ else (*reversed(pending),)
         while True:
             for confirmation in updates:

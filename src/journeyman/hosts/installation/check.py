@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from journeyman.confirm.service_options import FOREIGN_SERVICE, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import Unanswered
@@ -251,7 +252,11 @@ def _check_hermes(installer: Installer) -> Iterator[Finding]:
 
 def _check_confirmations(installer: Installer, journeyman: Journeyman, record: Record) -> Finding:
     """Return whether the gate could ask a person now."""
-    name = "confirmations"
+    name, confirm = "confirmations", journeyman.settings.confirm
+    if not confirm.url and probe(confirm.host, confirm.port).is_of_another_home(installer.home):
+        found = f"Risky calls are blocked: {FOREIGN_SERVICE.format(port=confirm.port)}."
+        advice = "Stop it, or: journeyman config set confirm.port PORT"
+        return Finding(name, "problem", found, advice)
     try:
         with journeyman.confirm_client(record.token) as service:
             service.get(_UNKNOWN_ID)
