@@ -24,6 +24,17 @@ _UNKNOWN_FOLDER = Path("/unknown-folder/of/a/command")
 _MATCH_ALL = frozenset({"*", ".*", "..*", "?*", "**", ".[!.]*"})
 
 
+_NOTES = (
+    *("claude.md", "claude.local.md", "agents.md", "*/claude.md", "*/claude.local.md"),
+    *("*/agents.md", ".claude/plans/*", ".claude/todos/*", ".claude/tasks/*"),
+    *(".claude/projects/*/memory/*", ".claude/agent-memory*/*", ".codex/memories/*"),
+    *(".hermes/memories/*", ".hermes/plans/*", ".opencode/plans/*"),
+    ".local/share/opencode/plans/*",
+)
+"""Plans, memories, to-do lists and instructions that agents keep for themselves, relative to the
+workspace or the home. They are read by the agent, and run nothing."""
+
+
 class Places:
     """Paths relative to a workspace and a home. Links are followed, except for paths of another
     machine (`foreign`), which are handled as text only. If it `follows` the folders that commands
@@ -109,6 +120,11 @@ class Places:
     def is_steering(self, path: Path) -> bool:
         """Whether the file controls what programs do."""
         return _matches(self._relative(path), rules_file().steering)
+
+    def is_notes(self, path: Path) -> bool:
+        """Whether the file is an agent's own plan, memory, to-do list or instructions."""
+        is_near = path.is_relative_to(self.workspace) or path.is_relative_to(self.home)
+        return is_near and _any_of(_NOTES).match(self._relative(path)) is not None
 
     def is_secret(self, path: Path) -> bool:
         """Whether the file holds keys, passwords or a history of typed input."""
