@@ -124,6 +124,7 @@ class HostsSettings(Struct, frozen=True, kw_only=True):
     budget_tokens: Count = BUDGET_TOKENS
     subagents: bool = False
     gate_tools: tuple[str, ...] = ()
+    ask: Literal["host", "service", "both"] = "host"
     confirm_timeout_s: Annotated[int, Meta(ge=30, le=3_600)] = 300
     defer_after_s: Count = 60
     holdout: Annotated[float, Meta(ge=0, le=1)] = 0.0
@@ -218,8 +219,9 @@ hosts.start           on-demand or never: may a hook start `journeyman serve`; d
 hosts.budget_tokens   longest opening for a host, in tokens; default 1500
 hosts.subagents       true gives openings to subagents too; default false
 hosts.gate_tools      list of further tools that always need approval, such as mcp__github__*
+hosts.ask             host, service or both: who asks a person in front of the host; default host
 hosts.confirm_timeout_s  seconds that people have to approve a host's call; default 300
-hosts.defer_after_s   seconds after which `claude -p` defers an undecided call; default 60
+hosts.defer_after_s   seconds until `claude -p` defers a call, or both has the host ask; default 60
 hosts.holdout         share of sessions without an opening, for comparison, 0 to 1; default 0
 hosts.learn           true learns from sessions when hosts report their end; default true
 """

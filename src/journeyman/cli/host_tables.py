@@ -85,7 +85,8 @@ def show_report(console: Console, reports: "Sequence[HostReport]") -> None:
             "difference": f"{change(one.difference)} points {change_interval(one.difference)}",
             "tokens added": f"{one.tokens_added:,}",
             "time to answer": _time_to_answer(one),
-            "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked",
+            "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked, "
+            f"{one.gate.prompted:,} asked about by the host",
             "failed hooks": f"{one.failures:,}",
         }
         if one.difference.estimate is None:

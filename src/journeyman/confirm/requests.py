@@ -22,6 +22,7 @@ from journeyman.records.confirmation import (
     WhitelistEntry,
 )
 from journeyman.records.errors import WrongInput
+from journeyman.records.host import HOSTS
 from journeyman.store.audit import WINDOW_S
 from journeyman.store.ledger import Ledger
 
@@ -135,7 +136,7 @@ def _accept(
     fingerprint: str,
 ) -> Accepted | Refusal:
     """Decide on a submission. What is approved without asking has its own limit, and so has what
-    people are asked.
+    people are asked, but not what the gate of a host asks: it holds the session of a person.
     """
     rule, actor = policy.rule_for(submission.action), f"agent:{submission.requester}"
     owner = ledger.owner_of(submission.requester)
@@ -157,7 +158,8 @@ def _accept(
     if TIERS[rule.tier].is_forbidden:
         message = f"The policy forbids {submission.action}: {rule.why}. It cannot be approved."
         return Refusal("forbidden_action", message)
-    if len(recent) >= limit:
+    is_host = asks_person and submission.requester.partition("@")[0] in HOSTS
+    if len(recent) >= limit and not (is_host and rule.rate_limit is None):
         return _over_limit(recent, limit, f"for {submission.action} ")
     state = _limit_state(ledger, [*recent, ledger.now], limit)
     if twin is not None:
@@ -167,7 +169,7 @@ def _accept(
         ledger.record("shared", actor, card, **about)
         return Accepted(confirmation=card, shared=True, limit=state)
     asked_times = ledger.times(submission.requester)
-    if asks_person and len(asked_times) >= policy.requester_limit:
+    if asks_person and not is_host and len(asked_times) >= policy.requester_limit:
         return _over_limit(asked_times, policy.requester_limit, "")
     card = replace(
         prepared,

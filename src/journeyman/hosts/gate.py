@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
     from journeyman.confirm.schemas import Card
 
-DecisionWord = Literal["allow", "deny", "wait"]
+DecisionWord = Literal["allow", "ask", "deny", "wait"]
 
 _POLL_S = 1.0
 """How often a waiting gate looks whether its caller has gone."""
@@ -71,11 +71,14 @@ class GateCall(Struct, frozen=True, kw_only=True):
     wait_s: float | None = None
     always: bool = False
     """Whether the host's own rules want a person, whatever the rules here say."""
+    attended: bool = False
+    """Whether the host can ask a person who sits in front of it."""
 
 
 class GateAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whether a call may be made; `wait` means that no one has decided within `wait_s`. Where a
-    person changed the arguments, `arguments` are the ones to use.
+    """Whether a call may be made; `ask` means that the host has to ask the person in front of it,
+    `wait` that no one has decided within `wait_s`. Where a person changed the arguments,
+    `arguments` are the ones to use.
     """
 
     decision: DecisionWord
@@ -106,9 +109,10 @@ class HostGate:
         cancelled: Callable[[], bool] = lambda: False,
         hold: Callable[[], None] = lambda: None,
     ) -> GateAnswer:
-        """Decide on a call; where a person has to approve it, call `hold` and wait for the
-        decision. Raise ServiceUnavailable if this process stops before it: the confirmation stays
-        open, and another process can ask for the same call.
+        """Decide on a call. Where a person has to approve it, have the host ask, or call `hold` and
+        wait for the decision, as the setting `hosts.ask` says. Raise ServiceUnavailable if this
+        process stops before it: the confirmation stays open, and another process can ask for the
+        same call.
         """
         decision, action = self.assess(host, call)
         if decision.answer == "allow" and call.always:
@@ -117,15 +121,24 @@ class HostGate:
             return ALLOWED
         if decision.answer == "refuse":
             return _denied(f"the rule {decision.rule} forbids it. {decision.reason}")
+        # Claude Code shows the call itself.
+        why = _why(decision) if host == "claude-code" else _description(host, call, decision)
+        question = GateAnswer(decision="ask", reason=f"Journeyman: {why}")
+        asked_by = self._journeyman.settings.hosts.ask if call.attended else "service"
+        if asked_by == "host":
+            return question
         hold()
         try:
             with self._client(host) as service:
                 self._check_home(service)
                 card = self._request(service, host, call, decision, action=action)
-                return self._decided(service, card, call, cancelled)
+                later = question if asked_by == "both" else None
+                return self._decided(service, card, call, cancelled, later)
         except JourneymanError as error:
             if self._stopping.is_set():
                 raise ServiceUnavailable(_STOPPING) from error
+            if asked_by == "both":
+                return question
             if isinstance(error, ConfirmationRefused):
                 return _denied(f"the confirmation service refused the request. {error}")
             if self.unavailable:
@@ -185,7 +198,11 @@ class HostGate:
             "arguments": call.arguments,
             "folder": call.cwd,
             "rule": decision.rule,
+            "reason": decision.reason,
         }
+        _, fields = _understood(host, call)
+        if "patch" in fields:
+            details["files"] = _paths(fields)
         return service.request(
             action,
             _description(host, call, decision),
@@ -196,12 +213,23 @@ class HostGate:
         )
 
     def _decided(
-        self, service: "ConfirmClient", card: "Card", call: GateCall, cancelled: Callable[[], bool]
+        self,
+        service: "ConfirmClient",
+        card: "Card",
+        call: GateCall,
+        cancelled: Callable[[], bool],
+        question: GateAnswer | None,
     ) -> GateAnswer:
-        """Wait for the decision on a confirmation, and use an approval."""
+        """Wait for the decision on a confirmation, and use an approval. If there is none after
+        `hosts.defer_after_s`, the answer is the `question` for the host, if given.
+        """
         began = time.monotonic()
         expires = began + card.expires_in_s + _EXPIRY_GRACE_S
         ends = expires if call.wait_s is None else min(began + call.wait_s, expires)
+        hosts = self._journeyman.settings.hosts
+        host_asks = began + card.expires_in_s - hosts.confirm_timeout_s + hosts.defer_after_s
+        if question is not None:
+            ends = min(ends, host_asks)
         while card.status == "pending" and time.monotonic() < ends:
             if self._stopping.is_set():
                 raise ServiceUnavailable(_STOPPING)
@@ -209,6 +237,11 @@ class HostGate:
                 service.cancel(card.id, reason="the session that asked has ended")
                 return _denied("no one decided before the session ended.")
             card = service.wait(card, timeout_s=_POLL_S)
+        if question is not None and card.status == "pending" and time.monotonic() >= host_asks:
+            service.cancel(card.id, reason="no one decided, so the host asks")
+            return question
+        if question is not None and card.status == "expired":
+            return question
         if card.status == "pending" and time.monotonic() >= expires:
             return _denied("no one decided in time: the confirmation service no longer answers.")
         if card.status == "pending":
@@ -258,12 +291,18 @@ def _understood(host: str, call: GateCall) -> tuple[Risk | None, Mapping[str, An
 
 
 def _description(host: str, call: GateCall, decision: Decision) -> str:
-    """Return the command or the file that a call is about, and why a person has to decide."""
+    """Return the command or the files that a call is about, why a person has to decide, and the
+    rule that says so.
+    """
     _, fields = _understood(host, call)
-    texts = (fields.get("command"), fields.get("code"), *_paths(fields))
+    texts = (fields.get("command"), fields.get("code"), ", ".join(_paths(fields)))
     text = next((one for one in texts if isinstance(one, str) and one.strip()), "")
     subject = one_line(text.strip().partition("\n")[0], _LONGEST_SUBJECT)
-    return f"{subject} — {decision.reason}" if subject else decision.reason
+    return f"{subject} — {_why(decision)}" if subject else _why(decision)
+
+
+def _why(decision: Decision) -> str:
+    return f"{decision.reason} (rule {decision.rule})"
 
 
 def _paths(fields: Mapping[str, Any]) -> list[str]:

@@ -47,7 +47,7 @@ class HermesPlugin:
     def __init__(self, link: Link) -> None:
         self.link = link
         self._openings = RequestOpenings(link, _database)
-        self._gate = ToolGate(link, self._session_of)
+        self._gate = ToolGate(link, self._session_of, self._is_main)
         self._guard = threading.Lock()
         self._tasks: OrderedDict[str, str] = OrderedDict()
         """The session of each task, for calls that only name their task."""
@@ -68,6 +68,7 @@ class HermesPlugin:
             hooks["on_session_start"] = hooks["on_session_reset"] = self.on_session_start
         if self.link.serves("gate"):
             middleware["tool_request"] = self.tool_request
+            hooks["on_session_start"] = self.on_session_start
             ctx.register_hook("pre_tool_call", self.pre_tool_call)
             if hasattr(ctx, "register_approval_transport"):
                 ctx.register_approval_transport("journeyman", self.present_approval)
@@ -213,17 +214,18 @@ class HermesPlugin:
         tool_call_id: str = "",
         **_more: Any,
     ) -> dict[str, str] | None:
-        """Block a call that was not allowed, and one that could not be asked about."""
+        """Block a call that was not allowed, and one that could not be asked about; have Hermes ask
+        the person at its terminal.
+        """
         try:
             if not self._gate.is_gated(tool_name):
                 return None
-            refusal = self._gate.block(
+            return self._gate.check(
                 tool_name, args or {}, session=session_id, task=task_id, call=tool_call_id
             )
         except Exception as error:  # noqa: BLE001 - what cannot be asked about must not run
             self.link.fail(session_id, "pre_tool_call", f"{type(error).__name__}: {error}")
-            refusal = UNAVAILABLE
-        return {"action": "block", "message": refusal} if refusal else None
+            return {"action": "block", "message": UNAVAILABLE}
 
     def present_approval(self, request: Any) -> None:
         """Answer an approval that Hermes asks for. No answer is a denial."""
@@ -272,6 +274,9 @@ class HermesPlugin:
 
     def _session_of(self, task: str) -> str:
         return self._tasks.get(task, "")
+
+    def _is_main(self, session: str) -> bool:
+        return self._sessions.get(session) == _TERMINAL
 
     def _main_sessions(self) -> list[str]:
         """Return the open sessions, the newest first. In a terminal only one is open."""

@@ -1,11 +1,13 @@
-"""The gate before Hermes' tools. A call that a rule names waits for a person; whatever prevents an
-answer blocks it. What Hermes itself denies is not asked about.
+"""The gate before Hermes' tools. About a call that a rule names, Hermes asks the person in front of
+it; where nobody is, the call waits for a decision. Whatever prevents an answer blocks it. What
+Hermes itself denies is not asked about.
 
 Hermes passes a call through `tool_request`, which may change its arguments, and then through
 `pre_tool_call`, which may block it. The first asks and applies what a person changed; the second
 blocks, and asks again if the arguments are no longer those that were decided on.
 """
 
+import hashlib
 import json
 import os
 import sys
@@ -40,22 +42,39 @@ _NO = "Do not try to achieve the same in another way."
 
 
 class Ruling(NamedTuple):
-    """What was decided on a call. `refusal` says why it is blocked; `arguments` are those that may
-    run, and `is_edited` says that a person changed them.
+    """What was decided on a call. `refusal` says why it is blocked, `question` what Hermes has to
+    ask; `arguments` are those that may run, and `is_edited` says that a person changed them.
     """
 
     arguments: dict[str, Any]
     refusal: str = ""
     is_edited: bool = False
     was_asked: bool = False
+    question: str = ""
+
+    @property
+    def directive(self) -> dict[str, str] | None:
+        """What Hermes is told before the call. Its "always" holds for the same call only."""
+        if self.refusal:
+            return {"action": "block", "message": self.refusal}
+        if self.question:
+            digest = hashlib.sha256(json.dumps(self.arguments, sort_keys=True).encode()).hexdigest()
+            key = f"journeyman:{digest[:16]}"
+            return {"action": "approve", "message": self.question, "rule_key": key}
+        return None
 
 
 class ToolGate:
-    """Decides on the calls of Hermes' tools. `session_of` finds the session of a task."""
+    """Decides on the calls of Hermes' tools. `session_of` finds the session of a task, and
+    `is_main` says whether a session is the one in the terminal.
+    """
 
-    def __init__(self, link: Link, session_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, link: Link, session_of: Callable[[str], str], is_main: Callable[[str], bool]
+    ) -> None:
         self._link = link
         self._session_of = session_of
+        self._is_main = is_main
         self._guard = threading.Lock()
         self._rulings: OrderedDict[tuple[str, str, str], Ruling] = OrderedDict()
         self._approved_commands: OrderedDict[str, float] = OrderedDict()
@@ -78,24 +97,25 @@ class ToolGate:
                 self._rulings.popitem(last=False)
         return ruling.arguments if ruling.is_edited and not ruling.refusal else None
 
-    def block(
+    def check(
         self, tool: str, arguments: dict[str, Any], *, session: str, task: str, call: str
-    ) -> str:
-        """Return why a call must not run; empty if it may."""
+    ) -> dict[str, str] | None:
+        """Return what Hermes is told before a call; None if it may run."""
         with self._guard:
             ruling = self._rulings.pop(_key(session, call, tool), None)
         if ruling is not None and (ruling.refusal or _same(ruling.arguments, arguments)):
-            return ruling.refusal
+            return ruling.directive
         # Nobody was asked yet, or another plugin has changed the call since.
         again = f"{call}+{uuid4().hex[:8]}" if ruling is not None else call
         ruling = self._decide(tool, arguments, session or self._session_of(task), again)
         if ruling.is_edited and not ruling.refusal:
             wanted = json.dumps(ruling.arguments, ensure_ascii=False)
-            return (
+            refusal = (
                 "Blocked by Journeyman: a person changed the arguments, and this version of Hermes "
                 f"cannot apply them. Call {tool} with exactly these: {wanted}"
             )
-        return ruling.refusal
+            ruling = ruling._replace(refusal=refusal)
+        return ruling.directive
 
     def present(self, request: Any) -> None:
         """Answer an approval that Hermes itself asks for, where it has transports for them."""
@@ -128,6 +148,7 @@ class ToolGate:
                 "arguments": arguments,
                 "call_id": call or uuid4().hex,
                 "cwd": working_folder(),
+                "attended": self._is_main(session) and _can_prompt(),
             }
         )
         command = ruling.arguments.get("command")
@@ -197,9 +218,12 @@ def _ruling(answer: dict[str, Any], arguments: dict[str, Any]) -> Ruling:
         return Ruling(arguments, was_asked=was_asked)
     if answer.get("decision") == "allow" and isinstance(edited, dict):
         return Ruling(edited, is_edited=True, was_asked=was_asked)
-    reason = answer.get("reason")
-    is_denial = answer.get("decision") == "deny" and isinstance(reason, str) and reason
-    return Ruling(arguments, str(reason) if is_denial else UNAVAILABLE, was_asked=was_asked)
+    reason, decision = answer.get("reason"), answer.get("decision")
+    has_reason = isinstance(reason, str) and bool(reason)
+    if decision == "ask" and has_reason and _can_prompt():
+        return Ruling(arguments, question=str(reason))
+    refusal = str(reason) if decision == "deny" and has_reason else UNAVAILABLE
+    return Ruling(arguments, refusal, was_asked=was_asked)
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -220,6 +244,22 @@ def _is_denied_by_hermes(tool: str, arguments: dict[str, Any]) -> bool:
     detect = getattr(sys.modules.get("tools.approval"), "detect_hardline_command", None)
     try:
         return detect is not None and detect(command)[0] is True
+    except Exception:  # noqa: BLE001 - another program's function
+        return False
+
+
+def _can_prompt() -> bool:
+    """Whether Hermes can ask the person at its terminal. Older versions ignore such a request, and
+    one whose prompts are switched off grants it.
+    """
+    approval = sys.modules.get("tools.approval")
+    is_off = getattr(approval, "is_approval_bypass_active", None)
+    if not hasattr(approval, "request_tool_approval") or is_off is None:
+        return False
+    if not os.environ.get("HERMES_INTERACTIVE") or sys.stdin is None or not sys.stdin.isatty():
+        return False
+    try:
+        return not is_off()
     except Exception:  # noqa: BLE001 - another program's function
         return False
 

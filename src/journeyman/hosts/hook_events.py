@@ -26,6 +26,9 @@ HEADLESS = ("sdk-cli",)
 run Claude Code have names of their own, and may not know what to do with such a call.
 """
 
+ATTENDED = ("cli", "claude-vscode", "claude-desktop")
+"""What it says where a person sees Claude Code's own prompts."""
+
 _NOTICES = (*claude_chain.HARNESS_PREFIXES, *codex.HARNESS_PREFIXES)
 """What the host itself sends as a prompt begins with one of these."""
 
@@ -68,6 +71,10 @@ class HookInput(Struct, frozen=True, kw_only=True):
     @property
     def is_headless(self) -> bool:
         return self.journeyman_entrypoint in HEADLESS
+
+    @property
+    def is_attended(self) -> bool:
+        return self.journeyman_entrypoint in ATTENDED
 
     @property
     def is_request(self) -> bool:
@@ -122,7 +129,7 @@ class HookInput(Struct, frozen=True, kw_only=True):
             recorded=flags,
         )
 
-    def gate_call(self, wait_s: float | None) -> GateCall:
+    def gate_call(self, wait_s: float | None, *, attended: bool) -> GateCall:
         return GateCall(
             session=self.session_id,
             tool=self.tool_name,
@@ -130,6 +137,7 @@ class HookInput(Struct, frozen=True, kw_only=True):
             call_id=self.tool_use_id,
             cwd=self.cwd,
             wait_s=wait_s,
+            attended=attended,
         )
 
 
@@ -146,11 +154,10 @@ def permission(host: str, answer: GateAnswer) -> HookAnswer:
     host's own rules decide. Only what a person approved is allowed outright, where the host can.
     """
     decided: dict[str, Any]
-    if answer.decision == "deny":
-        decided = {"permissionDecision": "deny", "permissionDecisionReason": answer.reason}
-    elif answer.decision == "wait":
+    if answer.decision != "allow":
         # To Codex, anything but a denial is consent.
-        word = "defer" if host == "claude-code" else "deny"
+        words = {"ask": "ask", "wait": "defer"} if host == "claude-code" else {}
+        word = words.get(answer.decision, "deny")
         decided = {"permissionDecision": word, "permissionDecisionReason": answer.reason}
     elif answer.arguments is not None:
         decided = {"permissionDecision": "allow", "updatedInput": answer.arguments}

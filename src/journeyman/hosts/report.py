@@ -20,8 +20,11 @@ FAILURES_FILE = "hook-failures.log"
 
 
 class Refusals(Struct, frozen=True, kw_only=True):
-    """Calls that the gate held: how many people approved, and how many were blocked."""
+    """Calls that the gate held: how many the host itself asked about, how many people approved in
+    Journeyman, and how many were blocked.
+    """
 
+    prompted: int = 0
     approved: int = 0
     blocked: int = 0
 
@@ -122,7 +125,11 @@ def _host_report(
         tokens_per_warm_session=tokens / len(receivers) if receivers else None,
         median_ms=statistics.median(times) if times else None,
         slowest_ms=max(times, default=None),
-        gate=Refusals(approved=_count(events, "allow"), blocked=_count(events, "deny")),
+        gate=Refusals(
+            prompted=_count(events, "ask"),
+            approved=_count(events, "allow"),
+            blocked=_count(events, "deny"),
+        ),
         failures=len(noted),
         last_failure=mask_text(noted[-1]) if noted else "",
     )

@@ -182,7 +182,7 @@ class HostService:
         began = time.perf_counter()
         answer = self.gate.decide(exchange.host, call, exchange.cancelled, exchange.hold)
         is_settled = answer.decision != "wait"  # a host that asks in slices asks again
-        if is_settled and (answer.asked or answer.decision == "deny"):
+        if is_settled and (answer.asked or answer.decision != "allow"):
             detail = f"{call.tool}: {answer.reason}"
             self._note(exchange, call.session, "gate", answer.decision, began=began, detail=detail)
         return answer
@@ -263,9 +263,11 @@ class HostService:
         return text
 
     def _before_tool(self, event: HookInput, exchange: Exchange) -> HookAnswer:
-        can_defer = exchange.host == "claude-code" and event.is_headless
+        is_claude = exchange.host == "claude-code"  # Codex may inherit its variables
+        can_defer = is_claude and event.is_headless
         wait_s = float(self._journeyman.settings.hosts.defer_after_s) if can_defer else None
-        answer = self.decide(event.gate_call(wait_s), exchange)
+        call = event.gate_call(wait_s, attended=is_claude and event.is_attended)
+        answer = self.decide(call, exchange)
         return hook_events.permission(exchange.host, answer)
 
     def report_log(self, report: Report, exchange: Exchange) -> Any:

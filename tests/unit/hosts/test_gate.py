@@ -20,7 +20,7 @@ from tests.waiting import LONGEST_S, until
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
 from journeyman.hosts.client import unavailable
-from journeyman.hosts.gate import GateAnswer, GateCall, HostGate
+from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
 from journeyman.hosts.installation.record import Record, write_record
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call
@@ -105,6 +105,23 @@ CALLS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     (CLAUDE, "NotebookEdit", {"notebook_path": "a.ipynb", "new_source": "x"}, "allow"),
     (CLAUDE, "NotebookEdit", {"notebook_path": "/etc/a.ipynb", "new_source": "x"}, "ask"),
     (CLAUDE, "MultiEdit", {"file_path": "/etc/hosts", "edits": []}, "ask"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/plans/a.md", "content": "x"}, "allow"),
+    (CLAUDE, "Edit", {"file_path": "~/.claude/projects/-srv-a/memory/b.md"}, "allow"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/todos/a.json", "content": "[]"}, "allow"),
+    (CLAUDE, "Edit", {"file_path": "~/.claude/CLAUDE.md", "old_string": "a"}, "allow"),
+    (CLAUDE, "MultiEdit", {"file_path": "{project}/sub/AGENTS.md", "edits": []}, "allow"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/plans/../settings.json", "content": "x"}, "ask"),
+    (CLAUDE, "Write", {"file_path": "~/.claude/commands/claude.sh", "content": "x"}, "ask"),
+    (CLAUDE, "Write", {"file_path": "{project}/.mcp.json", "content": "{}"}, "ask"),
+    (CLAUDE, "Write", {"file_path": "/etc/claude-code/CLAUDE.md", "content": "x"}, "ask"),
+    (CODEX, "apply_patch", {"command": patch("a.py", "AGENTS.md")}, "allow"),
+    (CODEX, "apply_patch", {"command": patch("/srv/b.py", "AGENTS.md")}, "ask"),
+    (CODEX, "apply_patch", {"command": patch("~/.codex/memories/a.md")}, "allow"),
+    (CODEX, "apply_patch", {"command": patch("~/.codex/config.toml")}, "ask"),
+    (HERMES, "write_file", {"path": "~/.hermes/memories/MEMORY.md"}, "allow"),
+    (HERMES, "write_file", {"path": "~/.hermes/config.yaml", "content": "x"}, "ask"),
+    (OPENCODE, "write", {"filePath": "{project}/.opencode/plans/a.md"}, "allow"),
+    (OPENCODE, "write", {"filePath": "{project}/.opencode/plugin/a.js"}, "ask"),
     (CLAUDE, "Read", {"file_path": "/etc/shadow"}, "allow"),
     (CLAUDE, "WebFetch", {"url": "https://example.org", "prompt": "x"}, "allow"),
     (CLAUDE, "Task", {"prompt": "rm -rf /"}, "allow"),
@@ -315,11 +332,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ConfirmSe
 
 @contextmanager
 def office_of(
-    home: Path, server: ConfirmServer, clock: Clock, token: str = ""
+    home: Path, server: ConfirmServer, clock: Clock, token: str = "", **more: str
 ) -> Iterator[tuple[Office, threading.Event]]:
     environ = {
         "JOURNEYMAN_CONFIRM_URL": server.url,
         "JOURNEYMAN_CONFIRM_TOKEN": token or server.agent("builder"),
+        **more,
     }
     stopping = threading.Event()
     with Journeyman(home=home, environ=environ) as journeyman:
@@ -354,7 +372,8 @@ class TestDecisions:
             "tool": "Bash",
             "arguments": commands("once"),
             "folder": "/srv/app",
-            "rule": card.details["rule"],
+            "rule": "git.push",
+            "reason": card.details["reason"],
         }
         again = office.ask("c1", arguments=commands("once")).answer
         assert again.decision == "deny"
@@ -414,6 +433,46 @@ class TestDecisions:
         waiting = office.ask("c2", arguments=harmless, always=True)
         assert office.card(waiting.call).details["rule"] == "host.asks"
         assert waiting.deny().decision == "deny"
+
+
+def test_who_asks_the_person_in_front_of_the_host(
+    shared: tuple[ConfirmServer, Clock], tmp_path: Path
+) -> None:
+    """Nobody decides here, so the service waits, and denies where it cannot be reached."""
+    table = {"host": ("ask", "ask"), "service": ("wait", "deny"), "both": ("ask", "ask")}
+    misses = []
+    for setting, wanted in table.items():
+        more = {"JOURNEYMAN_HOSTS_ASK": setting, "JOURNEYMAN_HOSTS_DEFER_AFTER_S": "1"}
+        with office_of(tmp_path / setting, *shared, **more) as (office, _):
+            asked = {"attended": True, "arguments": commands(setting)}
+            found = office.ask("c1", wait_s=2.0, **asked).answer
+            assert office.ask("c2", attended=True, arguments={"command": "ls"}).answer == ALLOWED
+            unattended = office.ask("c3", arguments=commands(f"{setting} 3"), wait_s=0.0)
+            assert unattended.answer.decision == "wait"
+        more["JOURNEYMAN_CONFIRM_URL"] = "http://127.0.0.1:9"
+        with office_of(tmp_path / setting, *shared, **more) as (office, _):
+            down = office.ask("c1", **asked).answer
+        if (found.decision, down.decision) != wanted:
+            misses.append(f"{setting}: {found.decision}, {down.decision}")
+        if found.decision == "ask" and not found.reason.endswith(" (rule git.push)"):
+            misses.append(found.reason)
+    assert not misses, misses
+    # What the host asks about waits nowhere else.
+    assert office.card(office.call("c1", arguments=commands("both"))).status == "cancelled"
+
+
+def test_a_person_s_own_session_is_not_refused_by_count(tmp_path: Path) -> None:
+    found = {}
+    with confirm_server(tmp_path / "service", rate_limit=2) as server:
+        for agent in ("builder", CLAUDE, "codex@machine"):
+            token = server.agent(agent)
+            with office_of(tmp_path / agent, server, Clock(), token=token) as (office, _):
+                asked = (
+                    office.ask(f"c{one}", arguments=commands(f"{agent} {one}"), wait_s=0.0)
+                    for one in range(4)
+                )
+                found[agent] = sum(one.answer.decision == "wait" for one in asked)
+    assert found == {"builder": 2, CLAUDE: 4, "codex@machine": 4}
 
 
 class TestEndings:
@@ -502,13 +561,17 @@ class TestEndings:
     def test_the_description_names_the_command_or_the_file(self, office: Office) -> None:
         calls: tuple[tuple[str, dict[str, Any], str], ...] = (
             ("Bash", {"command": "git push -f\nls"}, "git push -f — It replaces or deletes"),
+            ("apply_patch", {"input": patch("a.py", "/srv/b")}, f"a.py, /srv/b — {OUTSIDE} (rule "),
             ("Bash", {"command": "git push -f " + "x" * 500}, "git push -f xxx"),
             ("Write", {"file_path": "/etc/hosts.d", "content": "x"}, f"/etc/hosts.d — {OUTSIDE}"),
         )
         for number, (tool, arguments, start) in enumerate(calls):
-            asked = office.ask(f"d{number}", tool=tool, arguments=arguments, wait_s=0.0)
+            host = CODEX if tool == "apply_patch" else CLAUDE
+            asked = office.ask(f"d{number}", host=host, tool=tool, arguments=arguments, wait_s=0.0)
             assert asked.answer.decision == "wait"
-            description = office.card(asked.call).description
+            card = office.card(asked.call)
+            description = card.description
+            assert card.details.get("files") == (["a.py", "/srv/b"] if host == CODEX else None)
             assert description.startswith(start)
             assert len(description) < 300
 

@@ -531,6 +531,38 @@ def test_what_hermes_denies_itself_is_not_asked_about(
         assert called(context, "rm -rf /") == "no"
 
 
+def test_hermes_asks_the_person_at_its_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approval = ModuleType("tools.approval")
+    approval.is_approval_bypass_active = lambda: is_off  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tools.approval", approval)
+    monkeypatch.setenv("HERMES_INTERACTIVE", "1")
+    sent: list[bool] = []
+
+    def told(*, has_terminal: bool = True, platform: str = "cli") -> Any:
+        """What the plugin tells Hermes where Journeyman says that the host has to ask."""
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: has_terminal, raising=False)
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        with stand_in(folder, ok({"decision": "ask", "reason": "why"})) as received:
+            context = plugged(folder)
+            context.hooks["on_session_start"](session_id="s1", platform=platform)
+            given = {"tool_name": "terminal", "session_id": "s1", "tool_call_id": "c1"}
+            answer = context.hooks["pre_tool_call"](**given, args={"command": "git push"})
+            sent.append(json.loads(received[0].partition(b"\n")[2])["attended"])
+        return answer["action"], answer["message"]
+
+    is_off = False
+    assert told() == ("block", UNAVAILABLE), "an older version lets such a call run"
+    approval.request_tool_approval = None  # type: ignore[attr-defined]
+    assert told() == ("approve", "why")
+    assert told(has_terminal=False) == ("block", UNAVAILABLE)
+    told(platform="telegram")
+    is_off = True
+    assert told() == ("block", UNAVAILABLE), "Hermes would grant it unasked"
+    assert sent == [False, True, False, False, False]
+
+
 def test_waiting_ends_when_the_user_interrupts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -614,7 +646,7 @@ def test_registration_as_hermes_does_it(home: Path, monkeypatch: pytest.MonkeyPa
 def test_only_what_is_installed_is_registered(tmp_path: Path) -> None:
     events = {
         "opening": {"pre_llm_call", "on_session_start", "on_session_reset"},
-        "gate": {"pre_tool_call"},
+        "gate": {"pre_tool_call", "on_session_start"},
         "import": {"on_session_end", "on_session_finalize", "post_api_request"},
     }
     for part, hooks in events.items():

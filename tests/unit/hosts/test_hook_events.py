@@ -164,6 +164,11 @@ class TestGate:
                 {"permissionDecision": "allow", "updatedInput": edited},
             ),
             (
+                GateAnswer(decision="ask", reason="r"),
+                {"permissionDecision": "ask", "permissionDecisionReason": "r"},
+                {"permissionDecision": "deny", "permissionDecisionReason": "r"},
+            ),
+            (
                 GateAnswer(decision="wait", reason="r"),
                 {"permissionDecision": "defer", "permissionDecisionReason": "r"},
                 # To Codex, "defer" would mean yes.
@@ -180,15 +185,19 @@ class TestGate:
                         "hookSpecificOutput": {"hookEventName": "PreToolUse", **wanted}
                     }
 
-    def test_only_a_run_without_a_terminal_defers(self) -> None:
-        def is_headless(entrypoint: str) -> bool:
-            body = {"session_id": "s", "hook_event_name": "PreToolUse"}
-            given = {**body, "journeyman_entrypoint": entrypoint}
-            return msgspec.convert(given, HookInput).is_headless
-
-        assert is_headless("sdk-cli")
-        assert not is_headless("cli")
-        assert not is_headless("")
+    def test_who_defers_and_who_has_a_person(self, desk: Desk) -> None:
+        table = {"sdk-cli": (True, False), "cli": (False, True), "claude-vscode": (False, True)}
+        table |= dict.fromkeys(("sdk-py", "sdk-ts", "remote", ""), (False, False))
+        body = {"session_id": "s", "hook_event_name": "PreToolUse"}
+        for entrypoint, wanted in table.items():
+            event = msgspec.convert({**body, "journeyman_entrypoint": entrypoint}, HookInput)
+            assert (event.is_headless, event.is_attended) == wanted, entrypoint
+        asked = self.call(desk, "git push --force", journeyman_entrypoint="cli")
+        assert asked["permissionDecision"] == "ask"
+        assert asked["permissionDecisionReason"].startswith("Journeyman: It ")
+        # Codex has no such prompt, and without a service the call is denied.
+        held = self.call(desk, "git push --force", "codex", journeyman_entrypoint="cli")
+        assert held["permissionDecision"] == "deny"
 
 
 class TestImports:

@@ -291,9 +291,10 @@ class TestHooks:
 
     def test_the_gate_asks_for_named_tools_and_waits_longer_than_a_person_may_take(self) -> None:
         settings = HostsSettings(confirm_timeout_s=120, gate_tools=("mcp__pay__*", "Web.?", "Bash"))
-        group = hooks_file.wanted_groups("claude-code", ("gate",), CLIENT, settings, FILE)[
-            "PreToolUse"
-        ]
+        group = hooks_file.wanted_groups(
+            "claude-code", ("gate",), CLIENT, settings, FILE, page="http://p:1"
+        )["PreToolUse"]
+        assert "decide at http://p:1 or" in group["hooks"][0]["statusMessage"]
         assert group["matcher"] == r"^(?:Bash|Edit|Write|NotebookEdit|mcp__pay__.*|Web\..)$"
         assert group["hooks"][0]["timeout"] == 180
         assert " PreToolUse 150 || " in group["hooks"][0]["command"]

@@ -65,20 +65,34 @@ class OwnHook(NamedTuple):
 
 
 def wanted_groups(
-    host: Host, parts: Collection[str], client: tuple[str, ...], settings: HostsSettings, file: str
+    host: Host,
+    parts: Collection[str],
+    client: tuple[str, ...],
+    settings: HostsSettings,
+    file: str,
+    *,
+    page: str = "",
 ) -> Groups:
     """Return what to write to a file for some parts of Journeyman. `client` is the command line of
-    the client up to the event.
+    the client up to the event, `page` where people decide.
     """
     events = {event for part in parts for event in _EVENTS[host].get(part, ())}
     denial = _denial(host, file)
     return {
-        event: _group(host, event, client, settings, denial) for event in _ORDER if event in events
+        event: _group(host, event, client, settings, denial=denial, page=page)
+        for event in _ORDER
+        if event in events
     }
 
 
 def _group(
-    host: Host, event: str, client: tuple[str, ...], settings: HostsSettings, denial: str
+    host: Host,
+    event: str,
+    client: tuple[str, ...],
+    settings: HostsSettings,
+    *,
+    denial: str,
+    page: str,
 ) -> dict[str, Any]:
     hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
     hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
@@ -91,6 +105,9 @@ def _group(
     deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
     hook["command"] += f" {deadline_s}{_OTHERWISE}{denial}"
     hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
+    hook["statusMessage"] = (
+        f"Journeyman: if this waits, decide at {page} or with journeyman confirm list"
+    )
     if host == "claude-code":
         hook["onFailure"] = "block"
     return {"matcher": _gate_matcher(host, settings.gate_tools), _HOOKS: [hook]}

@@ -46,6 +46,7 @@ from journeyman.hosts.installation.targets import (
 )
 from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
 from journeyman.records.host import Host
+from journeyman.settings import ConfirmSettings
 from journeyman.version import __version__
 
 if TYPE_CHECKING:
@@ -85,7 +86,11 @@ class Installer:
         settings = journeyman.settings
         self.environ = environ
         self.around = Surroundings(
-            home=settings.home, python=python, environ=environ, settings=settings.hosts
+            home=settings.home,
+            python=python,
+            environ=environ,
+            settings=settings.hosts,
+            page=_page(settings.confirm),
         )
         self._programs: dict[Host, FoundProgram] = {}
 
@@ -285,10 +290,8 @@ class Installer:
         """Where people decide on held calls, as a sentence."""
         confirm = self._journeyman.settings.confirm
         if confirm.url and not confirm.page_url:
-            return f"People decide on held calls on the page of the service at {confirm.url}."
-        page = confirm.page_url.rstrip("/")
-        page = page or f"http://{url_host(confirm.host)}:{confirm.page_port}"
-        return f"People decide on held calls at {page}, while `journeyman serve` runs."
+            return f"People decide on held calls on {self.around.page}."
+        return f"People decide on held calls at {self.around.page}, while `journeyman serve` runs."
 
     @property
     def has_approver(self) -> bool:
@@ -336,6 +339,13 @@ class Installer:
             except OutsideProblem:
                 return False
         return True
+
+
+def _page(confirm: ConfirmSettings) -> str:
+    """Return where people decide on held calls: an address, or which service's page."""
+    if confirm.url and not confirm.page_url:
+        return f"the page of the service at {confirm.url}"
+    return confirm.page_url.rstrip("/") or f"http://{url_host(confirm.host)}:{confirm.page_port}"
 
 
 def known_host(name: str) -> Host:

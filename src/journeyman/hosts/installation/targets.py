@@ -32,6 +32,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     python: str
     environ: Mapping[str, str]
     settings: HostsSettings
+    page: str
+    """Where people decide on held calls."""
 
     def hook_client(self, host: str) -> tuple[str, ...]:
         """The command line of the client for a host's hooks, up to the event."""
@@ -69,7 +71,7 @@ def host_target(
     elif host == "opencode":
         editor = WholeFile(_opencode_plugin(around, parts, path), _PLUGIN_MARK)
     else:
-        wanted = wanted_groups(host, parts, program, around.settings, str(path))
+        wanted = wanted_groups(host, parts, program, around.settings, str(path), page=around.page)
         editor = HooksEditor(path, title, wanted, takes_bom=host == "claude-code")
     return Target(name=host, title=title, path=path, editor=editor, program=program)
 
