@@ -454,7 +454,7 @@ def test_who_asks_the_person_in_front_of_the_host(
             down = office.ask("c1", **asked).answer
         if (found.decision, down.decision) != wanted:
             misses.append(f"{setting}: {found.decision}, {down.decision}")
-        if found.decision == "ask" and not found.reason.endswith(" (rule git.push)"):
+        if found.decision == "ask" and not found.reason.endswith(" (rule git.overwrite)"):
             misses.append(found.reason)
     assert not misses, misses
     # What the host asks about waits nowhere else.
