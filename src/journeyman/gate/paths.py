@@ -6,6 +6,7 @@ import copy
 import fnmatch
 import os
 import re
+import tempfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,8 @@ class Places:
         self._normalise = os.path.normpath if foreign else os.path.realpath
         self.workspace = Path(self._normalise(workspace))
         self.home = Path(self._normalise(home))
+        own = () if foreign else (f"{os.path.realpath(tempfile.gettempdir())}/",)
+        self._scratch = (*_SCRATCH, *own)
         self.folder = self.workspace
         self.folder = self.resolve(folder or ".")
 
@@ -84,8 +87,12 @@ class Places:
         return path.is_relative_to(self.workspace)
 
     def is_scratch(self, path: Path) -> bool:
-        """Whether anyone may write here: temporary folders, and devices that store nothing."""
-        return f"{path}/".startswith(_SCRATCH) or _STORES_NOTHING.fullmatch(str(path)) is not None
+        """Whether anyone may write here: temporary folders, but not a home in one of them, and
+        devices that store nothing.
+        """
+        is_home = path.is_relative_to(self.home) and f"{self.home}/".startswith(self._scratch)
+        is_temporary = f"{path}/".startswith(self._scratch) and not is_home
+        return is_temporary or _STORES_NOTHING.fullmatch(str(path)) is not None
 
     def is_device(self, path: Path) -> bool:
         """Whether it is a disk, memory or another device that stores what is written to it."""

@@ -3,7 +3,6 @@ confirmation service asks. Whatever prevents an answer denies the call.
 """
 
 import hashlib
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -52,7 +51,6 @@ _RISKS: dict[str, Risk] = {
 """The operations that the gate reads, and how. Others are left to the host."""
 _FILE_TOOLS = {"NotebookEdit": "notebook_path", "MultiEdit": "file_path"}
 """Further tools that change a file, and the argument with its path."""
-_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - only compared with
 _UNKNOWN_FOLDER = "/unknown-folder"
 _LONGEST_KEY = 200
 _LONGEST_SUBJECT = 160
@@ -291,7 +289,7 @@ def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
                 return rule("file.steering").decision
             if any(map(places.is_secret, paths)):
                 return rule("file.secret").decision
-            if all(map(_is_temporary, paths)):
+            if all(map(places.is_scratch, paths)):
                 return ALLOW
             return replace(decision, answer="ask", reason=_OUTSIDE)
     except (OSError, RuntimeError, ValueError):  # no file system has such a path
@@ -303,9 +301,3 @@ def _workspace(cwd: str) -> Path:
     """Return the repository of a folder, or the folder itself."""
     folder = Path(cwd)
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
-
-
-def _is_temporary(path: Path) -> bool:
-    """Whether a path is in a folder for temporary files, where agents keep drafts."""
-    folders = {Path(folder).resolve() for folder in (tempfile.gettempdir(), *_TEMPORARY)}
-    return not folders.isdisjoint(path.resolve().parents)

@@ -16,8 +16,6 @@ from journeyman.records.errors import JourneymanError, StoreUnavailable, Unknown
 
 log = logging.getLogger("journeyman.hosts")
 
-"""The command line of this program; nothing is imported from the current folder."""
-
 QUIET_S = 0.7
 """How long a log must be left alone before it is imported."""
 

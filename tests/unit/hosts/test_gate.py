@@ -84,7 +84,6 @@ CALLS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     (CLAUDE, "Write", {"file_path": "{project}/.claude/settings.json", "content": "{}"}, "ask"),
     (CLAUDE, "Write", {"file_path": "/tmp/draft.md", "content": "x"}, "allow"),
     (CLAUDE, "Write", {"file_path": "/tmp/../etc/passwd", "content": "x"}, "ask"),
-    (CLAUDE, "Write", {"file_path": "/tmp", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"file_path": "/tmp/x/.git/hooks/pre-commit", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"file_path": "/tmp/.claude/settings.json", "content": "x"}, "ask"),
     (CLAUDE, "Write", {"file_path": "/tmp/x/server.key", "content": "x"}, "ask"),
