@@ -32,8 +32,8 @@ from journeyman.hosts.client import Unanswered, request, socket_path
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 
-NOBODY = 65_534
-"""The user of processes that must not have access."""
+NOBODY = 100_000 + os.getpid()
+"""The user of processes that must not have access; each run has its own."""
 
 HARMLESS = {"command": "ls"}
 GATED = {"command": "git push --force origin main"}
