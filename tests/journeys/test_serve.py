@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,8 +34,8 @@ from journeyman.hosts.installation.record import Record, write_record
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 
-NOBODY = 65_534
-"""The user of processes that must not have access."""
+NOBODY = 100_000 + os.getpid()
+"""The user of processes that must not have access; each run has its own."""
 
 HARMLESS = {"command": "ls"}
 GATED = {"command": "git push --force origin main"}
@@ -635,16 +636,21 @@ class TestOtherUsers:
             assert not Path(server.path).exists()
 
     @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-    def test_another_user_is_turned_away(self, house: House) -> None:
-        with house.open() as journeyman, HookServer(HostService(journeyman), house.home) as server:
+    def test_another_user_is_turned_away(self, learned: Experience) -> None:
+        # Outside pytest's folder: another run of the tests would close that to other users.
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            House(Path(folder), learned).open() as journeyman,
+            HookServer(HostService(journeyman), home := Path(folder, ".journeyman")) as server,
+        ):
             # Even where the permissions of files would let them in.
-            for folder in (house.home, *house.home.parents[:-1]):
-                mode = stat.S_IMODE(folder.stat().st_mode)
-                folder.chmod(mode | 0o755)
+            home.chmod(0o755)
+            home.parent.chmod(0o755)
             assert "PermissionError" in as_nobody(server.path)
             Path(server.path).chmod(0o666)
             assert as_nobody(server.path) == "nothing"
-            assert house.ask("status")["answered"] > 0
+            answer = request(str(home), "status", "hermes", b"{}", timeout_s=LONGEST_S)
+            assert json.loads(answer)["answered"] > 0
 
     @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
     def test_a_folder_of_another_user_is_not_trusted(self, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import copy
 import fnmatch
 import os
 import re
+import tempfile
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,7 +20,7 @@ _SYSTEM_SECRETS = re.compile(
 _STORES_NOTHING = re.compile(
     r"/dev(?:/(?:null|std\w+|fd(?:/.*)?|zero|full|u?random|tty\w*|pts.*|tcp/.*|udp/.*|shm.*))?"
 )
-_SCRATCH = ("/tmp/", "/var/tmp/", "/private/", "/dev/shm/", "/var/folders/")  # noqa: S108
+_SCRATCH = ("/tmp/", "/var/tmp/", "/private/tmp/", "/dev/shm/")  # noqa: S108
 _UNKNOWN_FOLDER = Path("/unknown-folder/of/a/command")
 _WILD = re.compile(r"[*?\[{\x00\x01]")
 _PATH_PART = re.compile(r"(?:[\w.~@+*?\x00\x01-]|\[[!^]?[\w.-]+\]|\{[\w.*?]*,[\w.*?,]*\})+")
@@ -57,6 +58,8 @@ class Places:
         self._normalise = os.path.normpath if foreign else os.path.realpath
         self.workspace = Path(self._normalise(workspace))
         self.home = Path(self._normalise(home))
+        own = () if foreign else (f"{os.path.realpath(tempfile.gettempdir())}/",)
+        self._scratch = (*_SCRATCH, *own)
         self.folder = self.workspace
         self.folder = self.resolve(folder or ".")
 
@@ -99,7 +102,7 @@ class Places:
     def is_scratch(self, path: Path) -> bool:
         """Whether anyone may write here: temporary folders, and devices that store nothing."""
         is_owned = path.is_relative_to(self.home) or self.is_inside(path)
-        is_temporary = str(path).startswith(_SCRATCH) and not is_owned
+        is_temporary = str(path).startswith(self._scratch) and not is_owned
         return is_temporary or _STORES_NOTHING.fullmatch(str(path)) is not None
 
     def is_free(self, path: Path) -> bool:

@@ -22,3 +22,10 @@ def test_sibling_folder_is_outside_the_workspace():
     assert places.is_inside(Path("/srv/app/src"))
     assert not places.is_inside(Path("/srv/app2"))
     assert Places(Path("/"), Path("/root"), foreign=True).is_inside(Path("/etc"))
+
+
+def test_a_home_below_a_temporary_folder_is_not_temporary():
+    places = Places(Path("/srv/app"), Path("/tmp/dev"))
+    paths = ("/tmp/x", "/var/tmp/x", "/tmp/developer", "/tmp/dev/x", "/tmp/dev", "/home/dev/x")
+    scratch = [path for path in paths if places.is_scratch(Path(path))]
+    assert scratch == ["/tmp/x", "/var/tmp/x", "/tmp/developer"]

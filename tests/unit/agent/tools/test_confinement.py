@@ -3,6 +3,7 @@
 import os
 import platform
 import pwd
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,9 @@ def run(workspace, command):
     return workspace.run(["/bin/bash", "-c", command], timeout_s=LONGEST_S, characters=5_000)
 
 
+PYTHON = shlex.quote(sys.executable)
+"""Not the first on the search path: that may need files of another home."""
+
 ATTEMPTS = {
     "read": "cat {outside}/secret",
     "list": "ls {outside}",
@@ -68,7 +72,7 @@ ATTEMPTS = {
     "folder": "mkdir {outside}/new",
     "through a process": "cat /proc/{pid}/root{outside}/secret",
     "home": "ls {home}",
-    "truncate": "python3 -c 'import os; os.truncate(\"{outside}/secret\", 0)'",
+    "truncate": "{python} -c 'import os; os.truncate(\"{outside}/secret\", 0)'",
 }
 
 
@@ -80,7 +84,7 @@ DENIED = ("denied", "cross-device", "Read-only", "No such file", "not permitted"
 @table("attempt", ATTEMPTS)
 def test_commands_cannot_leave_the_workspace(attempt, namespaces, root, outside):
     home = pwd.getpwuid(os.getuid()).pw_dir  # HOME may be below /tmp
-    command = ATTEMPTS[attempt].format(outside=outside, pid=os.getpid(), home=home)
+    command = ATTEMPTS[attempt].format(outside=outside, pid=os.getpid(), home=home, python=PYTHON)
     with confined_workspace(root, namespaces=namespaces) as workspace:
         ended = run(workspace, command)
     assert ended.exit_code != 0
@@ -100,7 +104,7 @@ MOVES = (
 @table("namespaces", [True, False])
 def test_files_can_be_moved_and_linked_inside_the_workspace(namespaces, root):
     with confined_workspace(root, namespaces=namespaces) as workspace:
-        ended = run(workspace, f'mkdir a b; echo x > a/f; python3 -c "{MOVES}"; rm -r a')
+        ended = run(workspace, f'mkdir a b; echo x > a/f; {PYTHON} -c "{MOVES}"; rm -r a')
     assert ended.output == "['b', 'g']\n"
 
 
@@ -108,7 +112,7 @@ METADATA_CHANGES = {
     "mode": "chmod 777 {outside}/secret",
     "owner": "chown 12345 {outside}/secret",
     "times": "touch -d 2001-01-01 {outside}/secret",
-    "attributes": ('python3 -c \'import os; os.setxattr("{outside}/secret", "user.x", b"1")\''),
+    "attributes": ('{python} -c \'import os; os.setxattr("{outside}/secret", "user.x", b"1")\''),
 }
 
 
@@ -119,7 +123,7 @@ def test_metadata_outside_the_workspace_cannot_be_changed(what, root, outside, h
         pytest.skip("namespaces are not available here")
     before = (outside / "secret").stat()
     with confined_workspace(root) as workspace:
-        ended = run(workspace, METADATA_CHANGES[what].format(outside=outside))
+        ended = run(workspace, METADATA_CHANGES[what].format(outside=outside, python=PYTHON))
     assert "Read-only file system" in ended.output
     assert (outside / "secret").stat() == before
     assert os.listxattr(outside / "secret") == []
@@ -131,7 +135,7 @@ def test_metadata_changes_refused_without_namespaces(what, root, outside):
     command = {**METADATA_CHANGES, "setuid": "chmod u+s {outside}/secret"}[what]
     before = (outside / "secret").stat()
     with confined_workspace(root, namespaces=False) as workspace:
-        ended = run(workspace, command.format(outside=outside))
+        ended = run(workspace, command.format(outside=outside, python=PYTHON))
     assert ended.exit_code != 0
     assert (outside / "secret").stat() == before
 
