@@ -213,6 +213,19 @@ class TestParts:
         nothing = house.command("serve", *off, code=1)
         assert "Every part is switched off" in nothing.stderr
 
+    def test_changed_settings_are_seen(self, house: House) -> None:
+        with house.serving("--no-jobs") as process:
+            good = (house.home / "config.toml").read_text()
+            (house.home / "config.toml").write_text("this is not TOML")
+            until(lambda: "cannot be used" in process.printed)
+            (house.home / "config.toml").write_text(f'{good}gate_tools = ["mcp__pay"]\n')
+
+            def has_changed() -> bool:
+                return is_served(house) and house.ask("status")["gate_tools"] == ["mcp__pay"]
+
+            until(has_changed, 60)
+            assert house.ask("status")["pid"] == process.pid
+
     def test_ports_in_use_leave_the_hooks_served(self, house: House) -> None:
         with socket.create_server(("127.0.0.1", house.ports[0])), house.serving() as process:
             assert list(house.ask("status")["parts"]) == ["hooks", "jobs"]
@@ -237,7 +250,7 @@ class TestParts:
                 send(hook, house, tool_use_id="t1")
                 approve(web, house, key)
                 printed = json.loads(hook.communicate(timeout=20)[0])["hookSpecificOutput"]
-                assert printed["permissionDecision"] == "allow"
+                assert printed["permissionDecision"] == "allow", printed
         finally:
             other.signal(signal.SIGTERM)
             other.wait(within_s=20)
@@ -328,7 +341,7 @@ class TestEnd:
                 assert pending(web, house, key)["id"] == card["id"]
                 approve(web, house, key)
                 printed = json.loads(hook.communicate(timeout=30)[0])["hookSpecificOutput"]
-                assert printed["permissionDecision"] == "allow"
+                assert printed["permissionDecision"] == "allow", printed
 
     def test_a_killed_process_is_replaced(self, house: House) -> None:
         with house.serving("--no-jobs", "--no-confirmations") as process:
