@@ -209,6 +209,19 @@ class TestParts:
         nothing = house.command("serve", *off, code=1)
         assert "Every part is switched off" in nothing.stderr
 
+    def test_changed_settings_are_seen(self, house: House) -> None:
+        with house.serving("--no-jobs") as process:
+            good = (house.home / "config.toml").read_text()
+            (house.home / "config.toml").write_text("this is not TOML")
+            until(lambda: "cannot be used" in process.printed)
+            (house.home / "config.toml").write_text(f'{good}gate_tools = ["mcp__pay"]\n')
+
+            def has_changed() -> bool:
+                return is_served(house) and house.ask("status")["gate_tools"] == ["mcp__pay"]
+
+            until(has_changed, 60)
+            assert house.ask("status")["pid"] == process.pid
+
     def test_ports_in_use_leave_the_hooks_served(self, house: House) -> None:
         with socket.create_server(("127.0.0.1", house.ports[0])), house.serving() as process:
             assert list(house.ask("status")["parts"]) == ["hooks", "jobs"]

@@ -3,6 +3,7 @@ one operation of it alone.
 """
 
 import logging
+import os
 import signal
 import sys
 import time
@@ -40,7 +41,8 @@ def serve(
     Hooks come through a socket in the home folder that only you can open; confirmations and the
     page are on this machine's loopback address. Openings stay in memory, so that hooks answer
     within milliseconds. Hooks start such a process by themselves when none is running, unless
-    hosts.start is never; this command takes over from one that a hook started.
+    hosts.start is never; this command takes over from one that a hook started. When config.toml
+    changes, it starts again with the new settings as soon as nothing is in progress.
 
     Examples:
       journeyman serve
@@ -81,6 +83,9 @@ def serve(
         if on_demand:  # another hook was faster
             return
         raise
+    if resident.is_outdated and not on_demand:  # the next hook starts another
+        click.echo("The settings have changed. Starting again.")
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this program
     click.echo("Stopped.")
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from journeyman.configuration import CONFIG_FILE, read_configuration
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import PROGRAM, Unanswered, child_environ, request
 from journeyman.hosts.gate import HostGate
@@ -63,6 +64,7 @@ class _RunningProcess(Struct, frozen=True):
 class Resident:
     """One resident process. `parts` says where each part is served, `problems` what could not be,
     and `service` is the confirmation service, with the first approver's login if it was created.
+    `is_outdated` says that the settings have changed, so that another should take its place.
     """
 
     def __init__(
@@ -81,10 +83,14 @@ class Resident:
         self.problems: list[str] = []
         self.service: ServiceInfo | None = None
         self._gate: HostGate | None = None
+        self._is_working: Callable[[], bool] = lambda: False
+        self._seen = self._settings_stamp()
+        self.is_outdated = False
 
     def run(self, stopping: threading.Event, on_started: Callable[[], None] = lambda: None) -> None:
-        """Serve until `stopping` is set or, on demand, until idle. `on_started` is called when all
-        parts answer. Raise ServiceUnavailable if another process serves this home's hooks.
+        """Serve until `stopping` is set, until the settings have changed or, on demand, until idle.
+        `on_started` is called when all parts answer. Raise ServiceUnavailable if another process
+        serves this home's hooks.
         """
         with ExitStack() as stack:
             server = stack.enter_context(self._hooks()) if self._wanted.hooks else None
@@ -99,11 +105,32 @@ class Resident:
                 raise ServiceUnavailable(f"Nothing can be served. {reasons}")
             on_started()
             while not stopping.wait(_TICK_S):
-                if self._wanted.on_demand and server is not None and server.idle_s > IDLE_S:
+                idle_s = 1.0 if server is None else server.idle_s
+                if self._wanted.on_demand and server is not None and idle_s > IDLE_S:
+                    break
+                self._look_at_settings()
+                if self.is_outdated and idle_s and not self._is_working():
                     break
             stopping.set()
             if server is not None:  # while confirmations are still served
                 server.stop()
+
+    def _settings_stamp(self) -> tuple[int, ...]:
+        with suppress(OSError):
+            found = (self._journeyman.settings.home / CONFIG_FILE).stat()
+            return found.st_mtime_ns, found.st_ino, found.st_size
+        return ()
+
+    def _look_at_settings(self) -> None:
+        """Notice that the settings were changed to something that can be used."""
+        home, stamp = self._journeyman.settings.home, self._settings_stamp()
+        if stamp == self._seen or not home.is_dir():
+            return
+        self._seen = stamp
+        problems = read_configuration(os.environ, Path.home(), home=home).problems
+        self.is_outdated = not problems
+        for problem in problems:
+            log.warning("The settings have changed, but cannot be used. %s", problem.what)
 
     def _try(self, stack: ExitStack, name: str, part: Callable[[], "Iterator[None]"]) -> None:
         try:
@@ -148,6 +175,7 @@ class Resident:
     def _jobs(self, stopping: threading.Event) -> Iterator[None]:
         jobs = self._journeyman.jobs
         scheduler = jobs.scheduler(terminal=self._terminal, tell=self._tell)
+        self._is_working = lambda: not scheduler.is_idle
         thread = threading.Thread(target=scheduler.serve, args=(stopping,), name="jobs")
         thread.start()
         count = sum(job.next_run_at is not None for job in jobs.list())

@@ -193,6 +193,10 @@ class Scheduler:
                 self.stop()
         return total
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._active
+
     def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
         """Stop active runs, wait for them, and release the lease."""
         for run in tuple(self._active):
