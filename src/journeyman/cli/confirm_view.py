@@ -85,28 +85,21 @@ def show_card(console: Console, card: Card) -> None:
     _show_fields(console, {"digest": visible(card.digest)})
 
 
-_OLD_TEXT, _NEW_TEXT = (
-    ("old_string", "oldString"),
-    ("new_string", "newString", "new_source", "content"),
-)
-
-
 def changed_lines(arguments: object) -> list[str]:
     """Return the change of a file that a tool's arguments describe, as lines of a diff."""
     if not isinstance(arguments, dict):
         return []
     if isinstance(edits := arguments.get("edits"), list):
         return [line for edit in edits for line in changed_lines(edit)]
-    texts = [text for text in arguments.values() if isinstance(text, str)]
-    if patch := next((text for text in texts if "*** Begin Patch\n" in text), ""):
-        return patch.split("\n")
-    old, new = (
-        next((text for name in names if isinstance(text := arguments.get(name), str)), None)
-        for names in (_OLD_TEXT, _NEW_TEXT)
-    )
-    if new is None:
-        return []
-    before = [] if old is None else old.split("\n")
+    old, new, patch = "", None, ""
+    for name, text in arguments.items():
+        if isinstance(text, str):
+            old = text if name in ("old_string", "oldString") else old
+            new = text if name in ("new_string", "newString", "new_source", "content") else new
+            patch = text if "*** Begin Patch\n" in text else patch
+    if patch or new is None:
+        return patch.splitlines()
+    before = old.split("\n") if old else []
     return [*unified_diff(before, new.split("\n"), lineterm="")][2:]
 
 
