@@ -106,7 +106,7 @@ class HostHome(ClientHome):
     def configure(self, **hosts: object) -> None:
         """Write the settings: free ports, and those of [hosts]."""
         lines = ["[confirm]", f"port = {free_port()}", f"page_port = {free_port()}"]
-        lines += ["rate_limit = 1000", "[hosts]", "learn = false"]
+        lines += ["[hosts]", "learn = false"]
         values = {"confirm_timeout_s": CONFIRM_S, **hosts}
         lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
         self.write(".journeyman/config.toml", "\n".join(lines) + "\n")

@@ -40,7 +40,7 @@ class ConfirmationPage:
         self.keys = keys
         self.ahead_s = 0.0
         self._numbers = itertools.count(1)
-        self._clients = {name: self._client(name) for name in ("anna", "bo", "bot")}
+        self._clients = {name: self._client(name) for name in keys if "'" not in name}
 
     @property
     def url(self) -> str:
@@ -50,7 +50,7 @@ class ConfirmationPage:
         """Return the service's time, which a test may move forward."""
         return time.time() + self.ahead_s
 
-    def ask(self, action: str = "send_mail", **given: Any) -> dict[str, Any]:
+    def ask(self, action: str = "send_mail", by: str = "bot", **given: Any) -> dict[str, Any]:
         """Submit a new request, and return its confirmation."""
         number = next(self._numbers)
         body = {
@@ -60,7 +60,7 @@ class ConfirmationPage:
             "session_key": f"session {number}",  # equal requests share a confirmation
             **given,
         }
-        answer = self._clients["bot"].post("/confirm", json=body)
+        answer = self._clients[by].post("/confirm", json=body)
         assert answer.status_code in (200, 202), answer.text
         card: dict[str, Any] = answer.json()
         return card
@@ -103,7 +103,8 @@ def running_page(folder: Path) -> Iterator[ConfirmationPage]:
             for name in ("anna", "bo"):
                 keys[name] = credentials.add_approver(ledger, name, by="test")[1]
                 keys[f"{name}'s device"] = credentials.set_totp(ledger, name, "test")[0]
-            keys["bot"] = credentials.add_agent(ledger, "bot", by="test")[1]
+            for name in ("bot", "claude-code"):
+                keys[name] = credentials.add_agent(ledger, name, by="test")[1]
         pages: list[ConfirmationPage] = []
         service = Service(
             store.confirmations,

@@ -194,6 +194,23 @@ def test_facts_come_first_and_agent_text_last_and_labelled(
     assert json.loads(page.locator(".raw pre").inner_text()) == card["details"]
 
 
+def test_a_call_of_a_host_names_its_rule_and_shows_its_edits_as_diffs(
+    served: ConfirmationPage, opens: Opens
+) -> None:
+    edits = [{"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, {"content": "new"}]
+    patch = "*** Begin Patch\n*** Update File: x\n@@\n-one\n+two\n*** End Patch"
+    arguments = {"file_path": "/etc/hosts", "edits": edits, "input": patch}
+    details = {"arguments": arguments, "rule": "file.write_outside", "reason": "It is outside."}
+    held = served.ask(details=details, by="claude-code")
+    page = opens().open_card(held)
+    expect(page.locator(".facts")).to_contain_text("It is outside. Rule file.write_outside")
+    assert page.locator(".diff").all_inner_texts() == [" a\n-b\n+B\n c", "+new"]
+    assert page.locator(".removed").all_inner_texts() == ["-b\n", "-one\n"]
+    # The words of another agent are not the gate's.
+    page = opens().open_card(served.ask(details=details))
+    expect(page.locator(".facts")).not_to_contain_text("It is outside")
+
+
 def test_enter_never_approves(served: ConfirmationPage, opens: Opens) -> None:
     card = served.ask("edit_mail", details={"amount": 3, "note": "x" * 2000, "api_key": "abcdef"})
     person = opens()

@@ -268,7 +268,10 @@ class HostService:
         wait_s = float(self._journeyman.settings.hosts.defer_after_s) if can_defer else None
         call = event.gate_call(wait_s, attended=is_claude and event.is_attended)
         answer = self.decide(call, exchange)
-        return hook_events.permission(exchange.host, answer)
+        printed = hook_events.permission(exchange.host, answer)
+        if printed is not None and answer.decision == "ask" and event.tool_name != "Bash":
+            printed["systemMessage"] = answer.reason  # its prompt for a file shows no reason
+        return printed
 
     def report_log(self, report: Report, exchange: Exchange) -> Any:
         if not report.path:

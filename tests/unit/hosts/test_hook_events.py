@@ -195,6 +195,9 @@ class TestGate:
         asked = self.call(desk, "git push --force", journeyman_entrypoint="cli")
         assert asked["permissionDecision"] == "ask"
         assert asked["permissionDecisionReason"].startswith("Journeyman: It ")
+        write = {"tool_name": "Write", "tool_input": {"file_path": "/etc/x", "content": ""}}
+        printed = desk.hook("PreToolUse", journeyman_entrypoint="cli", **write)
+        assert "(rule file.write_outside)" in printed["systemMessage"]
         # Codex has no such prompt, and without a service the call is denied.
         held = self.call(desk, "git push --force", "codex", journeyman_entrypoint="cli")
         assert held["permissionDecision"] == "deny"

@@ -20,7 +20,12 @@ function fact(name, ...value) {
   return el("div", {}, el("dt", {}, name), el("dd", { dir: "ltr" }, value));
 }
 
+// Agents under these names are the gates of hosts, whose reason is the service's own.
+const HOST = /^(claude-code|codex|hermes|opencode)(@|$)/;
+
 function facts(card) {
+  const { rule, reason } = card.details;
+  const held = HOST.test(card.requester) && typeof rule === "string" && typeof reason === "string";
   const claimed = [" calls itself “", shown(card.claimed), "” (not verified)"];
   const needs = `${card.quorum} people; ${card.approvals} of ${card.quorum} approved`;
   const shared = `${many(card.submissions, "identical request")} share this confirmation`;
@@ -28,7 +33,9 @@ function facts(card) {
     fact("Requested by", el("b", {}, shown(card.requester)),
       card.claimed ? el("span", { class: "claimed" }, claimed) : ""),
     card.session_key ? fact("Session", shown(card.session_key)) : null,
-    fact("Why you are asked", shown(card.rule), el("span", { class: "quiet meaning" }, TIER[card.tier]?.words ?? "")),
+    held ? fact("Why you are asked", shown(reason), " Rule ", el("code", {}, shown(rule))) : null,
+    fact(held ? "Policy" : "Why you are asked", shown(card.rule),
+      el("span", { class: "quiet meaning" }, TIER[card.tier]?.words ?? "")),
     fact("Requested at", time(card.created_at)),
     card.submissions > 1 ? fact("Waiting", shared) : null,
     card.quorum > 1 ? fact("Needs", needs) : null);

@@ -1,13 +1,37 @@
 // The table of what would run: one row per parameter, changes by an approver next to the requested
-// value, and the exact JSON.
+// value, and the exact JSON. A call that the gate of a host holds is shown by its arguments, and an
+// edit as a diff.
 
 import { button, el } from "./dom.js";
 import { exactJson, shown } from "./shown_text.js";
-import { kindOf, valueNode } from "./value.js";
+import { diffNode, kindOf, valueNode } from "./value.js";
+
+// What agents' tools call a text that is replaced, and the one that takes its place.
+const OLD_TEXT = ["old_string", "oldString"];
+const NEW_TEXT = ["new_string", "newString", "new_source", "content"];
 
 const same = (left, right) => JSON.stringify(left) === JSON.stringify(right);
 
-function row(name, value, before, reading) {
+const isGroup = (value) => kindOf(value) === "group";
+
+function content(name, value, before, reading, inCall) {
+  if (name === "arguments" && isGroup(value) && isGroup(before ?? value)) {
+    return table(value, reading, before, true);
+  }
+  if (inCall && name === "edits" && Array.isArray(value) && value.every(isGroup)) {
+    return value.map((edit) => table(edit, reading, edit, true));
+  }
+  return valueNode(value, name, reading);
+}
+
+function editRow(values, [before, after], reading) {
+  return el("tr", {},
+    el("th", { scope: "row" }, el("span", { class: "name" }, before ? "change" : shown(after)),
+      el("span", { class: "kind" }, before ? "- before, + after" : "+ new text")),
+    el("td", {}, diffNode(before ? values[before] : null, values[after], reading)));
+}
+
+function row(name, value, before, reading, inCall) {
   const added = !Object.hasOwn(before, name);
   const changed = added || !same(value, before[name]);
   const requested = () =>
@@ -17,7 +41,7 @@ function row(name, value, before, reading) {
       el("span", { class: "name", dir: "ltr" }, name === "" ? "(no name)" : shown(name)),
       el("span", { class: "kind" }, kindOf(value))),
     el("td", {},
-      valueNode(value, name, reading),
+      content(name, value, before[name], reading, inCall),
       changed ? el("div", { class: "before" }, requested()) : null));
 }
 
@@ -28,16 +52,21 @@ function removedRow(name, value, reading) {
       el("div", { class: "before" }, "removed; requested: ", valueNode(value, name, reading))));
 }
 
-export function table(values, reading, before = values) {
-  const names = Object.keys(values);
+// `inCall` marks the arguments of a tool.
+export function table(values, reading, before = values, inCall = false) {
+  const find = (known) => known.find((name) => typeof values[name] === "string");
+  const after = inCall && same(values, before) ? find(NEW_TEXT) : undefined;
+  const edit = after ? [find(OLD_TEXT), after] : [];
+  const names = Object.keys(values).filter((name) => !edit.includes(name));
   const dropped = Object.keys(before).filter((name) => !Object.hasOwn(values, name));
-  if (!names.length && !dropped.length) return el("p", { class: "quiet" }, "No parameters.");
+  if (!names.length && !dropped.length && !after) return el("p", { class: "quiet" }, "No parameters.");
   return el("table", { class: "parameters" },
     el("colgroup", {}, el("col", { class: "names" }), el("col")),
     el("thead", { class: "unseen" },
       el("tr", {}, el("th", { scope: "col" }, "Parameter"), el("th", { scope: "col" }, "Value"))),
     el("tbody", {},
-      names.map((name) => row(name, values[name], before, reading)),
+      names.map((name) => row(name, values[name], before, reading, inCall)),
+      after ? editRow(values, edit, reading) : null,
       dropped.map((name) => removedRow(name, before[name], reading))));
 }
 

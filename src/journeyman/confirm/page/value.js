@@ -10,6 +10,9 @@ const SECRET_WORD = /pass(wd|word|code|phrase)|secret|token|credential|authori[s
 // Short words match only as whole words: `key` and `api_key`, not `monkey`.
 const SECRET_PART = /(^|[^a-z])(key|pwd|pass|pin|otp|auth)($|[^a-z])|[a-z](Key|Pwd|Pin|Otp)$/;
 
+const PATCH = /^\*\*\* Begin Patch$|^@@ .* @@/m;
+const TONES = { "-": "removed", "+": "added" };
+
 export class Reading {
   constructor(changed = () => {}) {
     this.closed = new Set();
@@ -38,9 +41,38 @@ export function kindOf(value) {
 // indented JSON.
 function pieces(value, name) {
   const result = [];
-  if (typeof value === "string") result.push({ text: value, secret: secretName(name) });
-  else write(value, "", secretName(name), result);
+  const secret = secretName(name);
+  if (typeof value === "string" && PATCH.test(value) && !secret) return marked(value.split("\n"));
+  if (typeof value === "string") result.push({ text: value, secret });
+  else write(value, "", secret, result);
   return result.filter((piece) => piece.text !== "");
+}
+
+// Lines that begin with a sign, as pieces of text.
+function marked(lines) {
+  return lines.map((line, at) => {
+    const text = at < lines.length - 1 ? `${line}\n` : line;
+    return { text, tone: /^(---|\+\+\+) /.test(line) ? undefined : TONES[line[0]] };
+  });
+}
+
+// The lines that two texts begin and end with stay; those between were replaced.
+function diff(before, after) {
+  const [old, now] = [before, after].map((text) => text?.split("\n") ?? []);
+  const most = Math.min(old.length, now.length);
+  let start = 0;
+  let end = 0;
+  while (start < most && old[start] === now[start]) start += 1;
+  while (end < most - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
+  const signed = (sign, lines, from, to) => lines.slice(from, to).map((line) => sign + line);
+  return [
+    ...signed(" ", now, 0, start), ...signed("-", old, start, old.length - end),
+    ...signed("+", now, start, now.length - end), ...signed(" ", now, now.length - end, now.length),
+  ];
+}
+
+export function diffNode(before, after, reading) {
+  return piecesNode(marked(diff(before, after)), "diff", reading);
 }
 
 function write(value, indent, secret, into) {
@@ -88,7 +120,7 @@ function halves(all) {
 }
 
 function uncovered(piece) {
-  return el("span", {}, shown(piece.text, { lines: true }));
+  return el("span", { class: piece.tone }, shown(piece.text, { lines: true }));
 }
 
 function covered(piece, reading) {
@@ -109,8 +141,11 @@ function written(all, reading) {
 
 export function valueNode(value, name, reading) {
   if (value === "") return el("span", { class: "quiet" }, "(empty text)");
-  const all = pieces(value, name);
-  const place = el("pre", { class: `value ${typeof value === "string" ? "" : "json"}`, dir: "ltr" });
+  return piecesNode(pieces(value, name), typeof value === "string" ? "" : "json", reading);
+}
+
+function piecesNode(all, kind, reading) {
+  const place = el("pre", { class: `value ${kind}`, dir: "ltr" });
   // A covered value is not folded: it shows nothing yet.
   const [before, after] = all.length === 1 && all[0].secret ? [all, []] : halves(all);
   place.append(...written(before, reading));
