@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.program import Command
+from tests.repositories import make_repository
 
 
 def transcript(folder: Path, name: str, cwd: Path | str) -> None:
@@ -41,10 +42,7 @@ def worked(command: Command) -> Command:
     in another project.
     """
     app = command.home / "src" / "app"
-    (app / ".git").mkdir(parents=True)
-    (app / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    config = '[remote "origin"]\n\turl = git@github.com:acme/app.git\n'
-    (app / ".git" / "config").write_text(config)
+    make_repository(app, "git@github.com:acme/app.git")
     (app / "docs").mkdir()
     logs = command.home / ".claude" / "projects"
     transcript(logs / "a", "here", app / "docs")

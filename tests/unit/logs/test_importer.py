@@ -13,6 +13,7 @@ from journeyman import Journeyman
 from journeyman.logs import importer
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Readers
+from journeyman.logs.repositories import Repositories
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -259,7 +260,7 @@ def import_with(reader: PluginReader, tmp_path: Path) -> ImportReport:
             source="auto",
             reread=False,
             place="",
-            home=None,
+            repositories=Repositories(tmp_path / "clones.json"),
             progress=lambda _: None,
             workers=1,
         )
