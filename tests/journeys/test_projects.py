@@ -144,22 +144,14 @@ def test_names_cannot_control_what_is_shown(command: Command) -> None:
             transcript(command.home / ".claude/projects/a", f"{name}{number}", folder, hostile)
     command("import")
     command("learn")
-    for words in (
-        ("sessions", "list"),
-        ("sessions", "show", "a0"),
-        ("sessions", "list", "--project", "nope"),
-        ("profile", "--by", "project"),
-        ("playbook", local),
-        ("playbook", remote),
-        ("playbook", "nope"),
-        ("playbook", "--undo", local / "CLAUDE.md"),
-        ("open", "Run the unusual tests", "--project", local),
-        ("open", "Run the unusual tests", "--project", remote),
-        ("import", local / "nope"),
-        ("tour",),
-    ):
-        done = command(*words, code=None)
+    asked = "sessions list,sessions show a0,sessions list --project nope,profile --by project,tour"
+    words = [line.split() for line in (*asked.split(","), "playbook nope")]
+    for folder in (local, remote):
+        words += [["playbook", folder], ["open", "Run the unusual tests", "--project", folder]]
+        words += [["playbook", "--undo", folder / "CLAUDE.md"], ["import", folder / "nope"]]
+    for line in words:
+        done = command(*line, code=None)
         shown = done.stdout + done.stderr
-        assert not set("\x1b\x07\u202e") & set(shown), words
-        assert "b\n" not in shown, words
-        assert words[0] != "open" or "in this project show" in shown, shown
+        assert not set("\x1b\x07\u202e") & set(shown), line
+        assert "b\n" not in shown, line
+        assert line[0] != "open" or "in this project show" in shown, shown

@@ -139,28 +139,18 @@ def _first_commit(git_dir: Path) -> str:
     if (git_dir / "shallow").exists():
         return ""
     words = ("rev-list", "--first-parent", "--max-parents=0", "HEAD", "--")
-    environ = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        # A partial clone would fetch missing commits, with a command of its configuration.
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_NO_LAZY_FETCH": "1",
-    }
+    # No protocol: a partial clone would fetch missing commits with a command it names itself.
+    environ = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_REPLACE_OBJECTS": "1"}
     try:
-        done = subprocess.run(  # noqa: S603
-            ["git", "--no-pager", f"--git-dir={git_dir}", *words],  # noqa: S607
-            cwd="/",
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
+        found = subprocess.check_output(  # noqa: S603
+            ["git", f"--git-dir={git_dir}", *words],  # noqa: S607
+            env={"PATH": os.environ.get("PATH", os.defpath), **environ},
+            stderr=subprocess.DEVNULL,
             timeout=_GIT_S,
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.decode("ascii", "replace").strip() if done.returncode == 0 else ""
+    return found.decode("ascii", "replace").strip()
 
 
 def _find_repository(folder: Path) -> tuple[Path, Path] | None:
