@@ -138,6 +138,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     database: str
     busy_timeout_s: Amount = 30.0
     trivial_tools: tuple[str, ...] = TRIVIAL_TOOLS
+    clones: tuple[str, ...] = ()
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
     opening: OpeningSettings = OpeningSettings()
@@ -166,6 +167,7 @@ _ABOUT = """\
 database              database URL; default sqlite:///<home>/journeyman.db
 busy_timeout_s        seconds to wait for a locked SQLite database; default 30
 trivial_tools         list of housekeeping tools, which teach nothing; default clarify, memory, …
+clones                list of folders that share the project of their git remote in any case
 model.name            the model that agents use: embedded, a .gguf file, or one at an endpoint
 model.base_url        address of an OpenAI-compatible endpoint
 model.api_key         API key for that endpoint; default its vendor's variable, OPENAI_API_KEY …
@@ -267,7 +269,7 @@ DEFAULTS: dict[str, Any] = {
 } | {
     field.name: field.default
     for field in msgspec.structs.fields(Settings)
-    if field.name in ("busy_timeout_s", "trivial_tools")
+    if field.name in ("busy_timeout_s", "trivial_tools", "clones")
 }
 """The defaults that do not depend on the home."""
 _KIND_NAMES = {

@@ -5,6 +5,7 @@ from alembic import command
 from alembic.config import Config
 
 from journeyman.records import Fragment, Message, Session, SessionId, Usage
+from journeyman.records.project import is_in_project
 from journeyman.store.engine import connect
 from journeyman.store.store import Store
 
@@ -16,6 +17,7 @@ PROJECTS = {
     "e": "~/src/myxapp",
     "f": "",
     "g": "Überblick",
+    "h": "example.org/github.com/acme/cli",
 }
 
 
@@ -40,10 +42,10 @@ def names(store: Store, project: str) -> str:
 def test_a_name_matches_every_project_that_ends_with_it(store: Store) -> None:
     fill(store)
     rows = {
-        "cli": "abc",
-        "CLI": "abc",
-        "acme/cli": "ab",  # includes the session known only by its name
-        "github.com/acme/cli": "ab",
+        "cli": "abch",
+        "CLI": "abch",
+        "acme/cli": "abh",  # includes the session known only by its name
+        "github.com/acme/cli": "ab",  # whole: another project may end with it
         "github.com/acme/cli/": "ab",
         "/home/ada/cli": "b",
         "my_app": "d",
@@ -54,16 +56,19 @@ def test_a_name_matches_every_project_that_ends_with_it(store: Store) -> None:
         "Überblick": "g",
     }
     assert {given: names(store, given) for given in rows} == rows
+    for given, found in rows.items():
+        alike = {name for name, project in PROJECTS.items() if is_in_project(project, given)}
+        assert not given or alike == set(found), given
 
 
 def test_every_filter_of_sessions_accepts_a_project(store: Store) -> None:
     fill(store)
     hits = store.sessions.search("hello", project="acme/cli")
-    assert {hit.session for hit in hits} == {"a", "b"}
-    assert store.usage.session_count(project="cli") == 3
+    assert {hit.session for hit in hits} == {"a", "b", "h"}
+    assert store.usage.session_count(project="cli") == 4
     used = store.usage.used(project="cli")
-    assert sorted(row.project for row in used) == sorted(PROJECTS[name] for name in "abc")
-    assert store.learned.missing("rules", "cli") == ["a", "b", "c"]
+    assert sorted(row.project for row in used) == sorted(PROJECTS[name] for name in "abch")
+    assert store.learned.missing("rules", "cli") == ["a", "b", "c", "h"]
     assert len(store.learned.missing("rules")) == len(PROJECTS)
 
 
@@ -72,7 +77,7 @@ def test_projects_are_counted(store: Store) -> None:
     add(store, "late", project="cli", ended_at=900.0)
     add(store, "undated", project="old")
     found = store.sessions.projects()
-    assert [one.project for one in found[:2]] == ["cli", "Überblick"]
+    assert [one.project for one in found[:2]] == ["cli", PROJECTS["h"]]
     assert (found[0].sessions, found[0].calls, found[0].ended_at) == (2, 0, 900.0)
     assert (found[-1].project, found[-1].ended_at) == ("old", None)
 

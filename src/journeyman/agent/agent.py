@@ -30,7 +30,6 @@ from journeyman.agent.turn import (
 )
 from journeyman.agent.undo import TurnSnapshots
 from journeyman.gate.decision import Approver
-from journeyman.logs.repositories import find_project
 from journeyman.models.model import JsonObject, Model
 from journeyman.records import Message, Provenance, Session, SessionId, Tokens
 from journeyman.records.errors import WrongInput
@@ -77,6 +76,7 @@ class SessionSetup(Struct, frozen=True, kw_only=True):
     opening: OpeningFor = lambda task, _tools: Opening(task=task)
     platform: str = "library"
     workspace: str = ""
+    project: str = ""
     tags: tuple[str, ...] = ()
     requested_model: str = ""
     about: str = ""
@@ -227,7 +227,7 @@ class Agent:
             agent=SOURCE,
             model=self.model.name,
             cwd=setup.workspace,
-            project=find_project(setup.workspace) if setup.workspace else "",
+            project=setup.project,
             platform=setup.platform,
             title=" ".join(task.split())[:120],
             started_at=at,

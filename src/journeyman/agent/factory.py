@@ -230,6 +230,7 @@ class AgentFactory:
             opening=self._opening_for(options, model, workspace),
             platform=options.platform,
             workspace=str(workspace),
+            project=self._experience.find_project(workspace),
             tags=options.tags,
             requested_model=options.model if isinstance(options.model, str) else "",
             about=options.about,

@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader, follows_interrupt
+from journeyman.text.display import readable_line
 from journeyman.version import __version__
 
 # Where each command is defined, and its line in the list of commands; without one it is not listed.
@@ -163,5 +164,5 @@ def _ignore_interrupts() -> None:
 
 
 def _report(text: str, code: int = 1) -> int:
-    click.echo(text, err=True)
+    click.echo(readable_line(text), err=True)
     return code

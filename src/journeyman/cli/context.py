@@ -22,7 +22,6 @@ import msgspec
 
 from journeyman.cli.pager import paged_output
 from journeyman.facade.journeyman import Journeyman
-from journeyman.logs.repositories import find_project
 from journeyman.text import durations
 from journeyman.text.invisible import INVISIBLE_CHARACTERS
 
@@ -325,7 +324,7 @@ def parse_duration(_ctx: click.Context, _param: click.Parameter, value: str | No
 
 
 def _resolve_project(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    return find_project(value) if value and os.path.isdir(value) else value  # noqa: PTH112
+    return open_journeyman().project_named(value) if value else value
 
 
 project_option = option(

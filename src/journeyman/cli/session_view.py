@@ -23,7 +23,7 @@ from journeyman.records import (
     VerdictStatus,
 )
 from journeyman.records.usage import UsageLine
-from journeyman.text.display import readable
+from journeyman.text.display import readable, readable_line
 
 _VERDICT_STYLES: dict[VerdictStatus, str] = {
     **dict.fromkeys(("failed", "invalid"), "red"),
@@ -145,7 +145,8 @@ def print_details(
         "end": session.end_reason,
         "outcome": "" if session.outcome is None else f"{session.outcome:g}",
         "project": session.project,
-        "folder": session.cwd + (f" ({session.git_branch})" if session.git_branch else ""),
+        "folder": readable_line(session.cwd)
+        + (f" ({session.git_branch})" if session.git_branch else ""),
         "opening": session.opening,
         "lineage": f"{lineage.kind} of {lineage.parent}" if lineage else "",
         "children": ", ".join(descendants),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from journeyman.facade.rooms import Rooms
 from journeyman.logs.discovery import default_locations
 from journeyman.logs.importer import Importer
-from journeyman.logs.repositories import find_project
 from journeyman.records import (
     Call,
     Fragment,
@@ -79,7 +78,7 @@ class ExperienceFacade(Rooms):
             source=source,
             reread=reread,
             place=f"{platform.node()}:" if is_shared else "",
-            home=self._user_home,
+            repositories=self._repositories,
             progress=progress,
             workers=workers,
         )
@@ -127,7 +126,7 @@ class ExperienceFacade(Rooms):
 
     def find_project(self, folder: Path | str = ".") -> str:
         """Return the project of a folder on this machine, as its sessions record it."""
-        return find_project(folder, home=self._user_home)
+        return self._repositories.find_project(folder)
 
     def judge(self, call: Call | Mapping[str, Any]) -> Verdict:
         """Return the verdict on a call: one from `sessions.calls`, or an object with `tool`,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
     from journeyman.confirm.client import ConfirmClient
     from journeyman.logs.registry import Readers
+    from journeyman.logs.repositories import Repositories
     from journeyman.store.accounting import Accounting
     from journeyman.store.host_sessions import HostSessions
     from journeyman.store.patterns import Patterns
@@ -65,6 +66,13 @@ class Rooms:
         from journeyman.logs.registry import Readers
 
         return Readers()
+
+    @cached_property
+    def _repositories(self) -> "Repositories":
+        from journeyman.logs.repositories import Repositories
+
+        file, clones = self.settings.home / "clones.json", self.settings.clones
+        return Repositories(file, clones=clones, home=self._user_home)
 
     @cached_property
     def _session_judge(self) -> "SessionJudge":

@@ -18,7 +18,7 @@ import msgspec
 
 from journeyman.logs.discovery import find_log_files
 from journeyman.logs.log_file import LogFile, printable
-from journeyman.logs.repositories import Projects
+from journeyman.logs.repositories import Projects, Repositories
 from journeyman.records import Fragment, LogEvent, LogState, Mark, SessionId, Skip
 from journeyman.records.errors import (
     JourneymanError,
@@ -101,8 +101,8 @@ class _Candidate(NamedTuple):
 class Importer:
     """One import of some logs; call `run` once, which returns the report. `readers` loads the
     readers, and is called only if there is something to read. `place` is prepended to the logs'
-    names; `reread` also restores deleted sessions. `home` is the user's home folder. Many new logs
-    are read by `workers` processes; only this process writes.
+    names; `reread` also restores deleted sessions. Many new logs are read by `workers` processes;
+    only this process writes.
     """
 
     readers: "Callable[[], Readers]"
@@ -110,13 +110,13 @@ class Importer:
     source: str
     reread: bool
     place: str
-    home: Path | None
+    repositories: Repositories
     progress: Callable[[Progress], None]
     workers: int
 
     def __post_init__(self) -> None:
         self._reader = None if self.source == "auto" else self.readers().named(self.source)
-        self._projects = Projects(home=self.home)
+        self._projects = Projects(self.repositories)
         self._stamps: dict[str, tuple[str, int, int]] = {}
         self._sessions: dict[SessionId, _ImportedSession] = {}
         self._skipped: list[SkippedLine] = []

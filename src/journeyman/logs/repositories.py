@@ -1,11 +1,15 @@
-"""Finds the project of a folder from the files of its git repository. Git itself is not run,
-because a recorded folder may belong to anyone.
+"""Finds the project of a folder from its git repository. A recorded folder may belong to anyone, so
+nothing that its configuration names is run.
 """
 
 import os
 import re
-from collections.abc import Callable, Mapping
+import subprocess
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from journeyman.logs.file_access import open_regular
 from journeyman.records import Session
@@ -15,28 +19,80 @@ from journeyman.records.project import (
     remote_project,
     repository_folder,
 )
+from journeyman.text.atomic_write import replace_file
+from journeyman.text.display import readable_line
 
 _MAX_FILE_BYTES = 1_000_000
+_GIT_S = 10.0
 _SECTION = re.compile(r"\s*\[([^\]]*)\]")
 _URL_LINE = re.compile(r"\s*url\s*=(.*)", re.IGNORECASE)
 
 
-def find_project(folder: Path | str, *, home: Path | None = None) -> str:
-    """Return the project of a folder on this machine: the remote of its repository as
-    `host/owner/name`; without a remote the path of the repository, with `~` for `home`; outside
-    any repository the folder's name.
+class Repositories:
+    """The repositories on this machine. Each belongs to the project that its remote names if its
+    history begins with the same commit as the first clone that was seen, because its configuration
+    can name any remote; otherwise it is a project of its own. `file` stores those commits, `clones`
+    are folders that belong to their remote in any case. `home` is the user's home folder.
     """
-    path = os.path.abspath(folder)  # noqa: PTH100 - symbolic links are followed below
-    return _repository_project(path, home or Path.home()) or project_name(path)
+
+    def __init__(
+        self, file: Path, *, clones: Collection[str] = (), home: Path | None = None
+    ) -> None:
+        self._file, self._clones = file, frozenset(clones)
+        self._home = (home or Path.home()).resolve()
+        self._first_commits: dict[Path, str] = {}
+
+    def find_project(self, folder: Path | str) -> str:
+        """Return the project of a folder: the remote of its repository as `host/owner/name`; if
+        that is not its project the path of the repository, with `~` for the home; outside any
+        repository the folder's name.
+        """
+        path = os.path.abspath(folder)  # noqa: PTH100 - symbolic links are followed below
+        return readable_line(self.project_at(path) or project_name(path))
+
+    def project_at(self, folder: str, recorded: str = "") -> str:
+        """Return the project of an existing folder in a repository, otherwise an empty string. The
+        `recorded` project takes the place of the remote.
+        """
+        try:
+            path = Path(folder)
+            if not path.is_absolute() or not path.is_dir():
+                return ""
+            if (repository := _find_repository(path.resolve())) is None:
+                return ""
+            root, git_dir = repository
+            own = root.as_posix()
+            if root.is_relative_to(self._home):
+                own = (Path("~") / root.relative_to(self._home)).as_posix()
+            remote = readable_line(recorded or remote_project(_origin_url(git_dir)))
+            is_declared = bool({own, str(root)} & self._clones)
+            return remote if remote and (is_declared or self._is_clone(git_dir, remote)) else own
+        except (OSError, ValueError, RuntimeError):  # unreadable, not a path, a loop of links
+            return ""
+
+    def _is_clone(self, git_dir: Path, remote: str) -> bool:
+        """Whether a repository has the first commit of a remote. The first clone defines it."""
+        if not (commit := self._first_commits.get(git_dir) or _first_commit(git_dir)):
+            return False
+        self._first_commits[git_dir] = commit
+        known: dict[str, str] = {}
+        with suppress(FileNotFoundError, msgspec.MsgspecError):
+            known = msgspec.json.decode(self._file.read_bytes(), type=dict[str, str])
+        if remote.casefold() not in known:
+            known[remote.casefold()] = commit
+            with suppress(OSError):  # then the next clone defines it
+                self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                replace_file(self._file, msgspec.json.encode(known))
+        return known[remote.casefold()] == commit
 
 
 class Projects:
     """The projects of the sessions in one import. Each folder is looked up once."""
 
-    def __init__(self, *, home: Path | None = None) -> None:
-        self._home = home or Path.home()
-        self._by_folder: dict[str, str] = {}
-        self._repositories: dict[str, str] | None = None
+    def __init__(self, repositories: Repositories) -> None:
+        self._repositories = repositories
+        self._by_folder: dict[tuple[str, str], str] = {}
+        self._known_folders: dict[str, str] | None = None
 
     def project_of(self, session: Session, stored: Callable[[], Mapping[str, str]]) -> str:
         """Return the project that the log names, or that of the session's folder; empty if the log
@@ -46,21 +102,22 @@ class Projects:
         """
         root = session.details.get("git_repo_root")
         folder = root if isinstance(root, str) and root else session.cwd
-        if session.project or not folder:
+        if not folder:
             return session.project
-        if folder not in self._by_folder:
+        key = (folder, session.project)
+        if key not in self._by_folder:
             # A worktree is often deleted after its work, while the repository still exists.
             folders = dict.fromkeys((folder, repository_folder(folder)))
-            projects = (_repository_project(path, self._home) for path in folders)
-            self._by_folder[folder] = next(filter(None, projects), "")
-        if self._by_folder[folder]:
-            return self._by_folder[folder]
-        if self._repositories is None:
-            self._repositories = dict(stored())
+            projects = (self._repositories.project_at(path, session.project) for path in folders)
+            self._by_folder[key] = next(filter(None, projects), session.project)
+        if self._by_folder[key]:
+            return self._by_folder[key]
+        if self._known_folders is None:
+            self._known_folders = dict(stored())
         repository = repository_folder(folder)
-        project = _project_above(repository, self._repositories) or project_name(folder)
+        project = _project_above(repository, self._known_folders) or project_name(folder)
         if session.git_branch:
-            self._repositories[repository] = project
+            self._known_folders[repository] = project
         return project
 
 
@@ -75,21 +132,25 @@ def _project_above(folder: str, repositories: Mapping[str, str]) -> str:
     return ""
 
 
-def _repository_project(folder: str, home: Path) -> str:
-    """Return the project of an existing folder in a repository, otherwise an empty string."""
-    try:
-        path = Path(folder)
-        if not path.is_absolute() or not path.is_dir():
-            return ""
-        if (repository := _find_repository(path.resolve())) is None:
-            return ""
-        root, git_dir = repository
-        home = home.resolve()
-        if not (project := remote_project(_origin_url(git_dir))) and root.is_relative_to(home):
-            return (Path("~") / root.relative_to(home)).as_posix()
-        return project or root.as_posix()
-    except (OSError, ValueError, RuntimeError):  # unreadable, not a path, a loop of links
+def _first_commit(git_dir: Path) -> str:
+    """Return the commit with which a history begins; empty if there is none, or only a part of the
+    history, or no git.
+    """
+    if (git_dir / "shallow").exists():
         return ""
+    words = ("rev-list", "--first-parent", "--max-parents=0", "HEAD", "--")
+    # No protocol: a partial clone would fetch missing commits with a command it names itself.
+    environ = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_REPLACE_OBJECTS": "1"}
+    try:
+        found = subprocess.check_output(  # noqa: S603
+            ["git", f"--git-dir={git_dir}", *words],  # noqa: S607
+            env={"PATH": os.environ.get("PATH", os.defpath), **environ},
+            stderr=subprocess.DEVNULL,
+            timeout=_GIT_S,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return found.decode("ascii", "replace").strip()
 
 
 def _find_repository(folder: Path) -> tuple[Path, Path] | None:

@@ -65,11 +65,19 @@ def project_name(folder: str) -> str:
 
 def is_in_project(stored: str, name: str) -> bool:
     """Return whether the stored project of a session matches `name`, ignoring case: it is equal, or
-    ends with it (`cli` and `acme/cli` match `github.com/acme/cli`), or is only the last part of
-    the name.
+    is only the last part of the name, or ends with a name that is not whole (`cli` and `acme/cli`
+    match `github.com/acme/cli`).
     """
     stored, name = stored.casefold(), name.casefold().rstrip("/")
-    return stored in (name, name.rpartition("/")[2]) or stored.endswith(f"/{name}")
+    ends = not is_whole(name) and stored.endswith(f"/{name}")
+    return ends or stored in (name, name.rpartition("/")[2])
+
+
+def is_whole(name: str) -> bool:
+    """Return whether the name of a project begins with a host or is a path. Otherwise a remote such
+    as `example.org/github.com/acme/cli` would be taken for the project that it ends with.
+    """
+    return name.startswith(("~", "/")) or ("." in name.partition("/")[0] and "/" in name)
 
 
 def is_home_folder(folder: str) -> bool:

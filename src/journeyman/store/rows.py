@@ -27,6 +27,7 @@ from journeyman.records.pattern import template_fields
 from journeyman.records.usage import validated_usage
 from journeyman.store.search import call_text as searched_text
 from journeyman.store.tables import messages, usage
+from journeyman.text.display import readable_line
 
 _BATCH = 500
 
@@ -124,6 +125,10 @@ def session_facts(session: Session) -> dict[str, Any]:
         name: storable(value) if isinstance(value, str) else value
         for name in FACTS
         if (value := getattr(session, name)) not in (None, "")
+    }
+    # Names from folders and repositories, which are shown everywhere.
+    facts |= {
+        name: readable_line(facts[name]) for name in ("project", "git_branch") if name in facts
     }
     if session.lineage is not None:
         parent = storable(session.lineage.parent)

@@ -8,6 +8,7 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records.errors import WrongInput
+from journeyman.records.project import is_whole
 from journeyman.store.tables import sessions
 
 
@@ -40,16 +41,19 @@ def conditions(**filters: Unpack[SessionFilters]) -> list[sa.ColumnElement[bool]
 
 def in_project(name: str) -> sa.ColumnElement[bool]:
     """The condition that a session belongs to a project, ignoring case: its project is the one
-    named, or ends with it (`cli` and `acme/cli` match `github.com/acme/cli`), or is only the last
-    part of the name (sessions of a folder that is not on this machine belong to `cli`). The empty
-    name matches sessions without a known project.
+    named, or ends with it unless it is whole (`cli` and `acme/cli` match `github.com/acme/cli`), or
+    is only the last part of the name (sessions of a folder that is not on this machine belong to
+    `cli`). The empty name matches sessions without a known project.
     """
     name = name.rstrip("/")
     last = name.rpartition("/")[2]
     ending = "%/" + re.sub(r"([\\%_])", r"\\\1", name)
     # The database lowers both sides: each treats letters beyond ASCII differently.
     stored, lower = sa.func.lower(sessions.c.project), sa.func.lower
-    return sa.or_(stored.in_((lower(name), lower(last))), stored.like(lower(ending), escape="\\"))
+    is_equal = stored.in_((lower(name), lower(last)))
+    if is_whole(name):
+        return is_equal
+    return sa.or_(is_equal, stored.like(lower(ending), escape="\\"))
 
 
 def _on_platform(name: str) -> sa.ColumnElement[bool]:

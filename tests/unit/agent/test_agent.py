@@ -512,7 +512,6 @@ class TestInterruption:
 
     def test_session_resumes_only_in_its_workspace(self, store: Store) -> None:
         turn = new_agent(store, [says("Done.")], workspace="/a").run_conversation("Go.")
-        assert store.sessions.get(turn.session).session.project == "a"
         with pytest.raises(WrongInput, match="/a"):
             new_agent(store, [], workspace="/b").resume(turn.session, "Go on.")
 

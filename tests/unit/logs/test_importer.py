@@ -13,15 +13,8 @@ from journeyman import Journeyman
 from journeyman.logs import importer
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Readers
-from journeyman.records import (
-    Fragment,
-    LogEvent,
-    LogState,
-    Message,
-    Session,
-    SessionId,
-    Skip,
-)
+from journeyman.logs.repositories import Repositories
+from journeyman.records import Fragment, LogEvent, LogState, Message, Session, SessionId, Skip
 from journeyman.records.errors import LogUnreadable, NotALog
 from journeyman.records.report import ImportReport, Progress
 from journeyman.store.store import Store
@@ -259,7 +252,7 @@ def import_with(reader: PluginReader, tmp_path: Path) -> ImportReport:
             source="auto",
             reread=False,
             place="",
-            home=None,
+            repositories=Repositories(tmp_path / "clones.json"),
             progress=lambda _: None,
             workers=1,
         )
@@ -278,15 +271,10 @@ def test_a_problem_does_not_repeat_the_statement_and_its_values(tmp_path: Path) 
 def test_failures_of_readers_are_redacted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     secret = "sk-proj-" + "Zq7Lw2Xr9" * 5
     said = f"refused:\n\x1b[31mAuthorization: Bearer {secret}"
-    for number, reader in enumerate(
-        (
-            PluginReader(failure=RuntimeError(said)),
-            PluginReader(failure=NotALog(said)),
-            PluginReader(RuntimeError(said)),
-            PluginReader(LogUnreadable(said)),
-            PluginReader(Skip(line=1, reason=said)),
-        )
-    ):
+    reported = (RuntimeError(said), LogUnreadable(said), Skip(line=1, reason=said))
+    readers = [PluginReader(event) for event in reported]
+    readers += [PluginReader(failure=failure(said)) for failure in (RuntimeError, NotALog)]
+    for number, reader in enumerate(readers):
         shown = str(import_with(reader, tmp_path))
         assert "Bearer [hidden: " in shown, number
         assert secret not in shown + caplog.text, number

@@ -149,7 +149,3 @@ class TestPlugins:
         assert problem.path == f"{__name__}:{value}"
         assert reason in problem.reason
         assert readers.reader_for(log(b"Dear diary,\n")).name == "diary"
-
-    def test_missing_package(self):
-        readers = Readers([EntryPoint(name="x", value="no_such_package:Reader", group=GROUP)])
-        assert [problem.path for problem in readers.problems] == ["no_such_package:Reader"]

@@ -1,122 +1,152 @@
-"""Finding the project of a folder on this machine, using the on-disk layout of git."""
-
-from pathlib import Path
+"""Finding the project of a folder on this machine, with real repositories."""
 
 import pytest
+from tests.repositories import git, make_repository
 
-from journeyman.logs.repositories import Projects, find_project
+from journeyman.logs.repositories import Projects, Repositories
 from journeyman.records import Session, SessionId
 
-
-def make_repository(root: Path, remote: str = "") -> Path:
-    git = root / ".git"
-    git.mkdir(parents=True)
-    (git / "HEAD").write_text("ref: refs/heads/main\n")
-    config = '[core]\n\tbare = false\n[remote "upstream"]\n\turl = git@other.org:up/stream.git\n'
-    if remote:
-        config += f'[remote "origin"]\n\tfetch = +refs/*\n\turl = {remote}\n[branch "main"]\n'
-    (git / "config").write_text(config)
-    return root
+APP = "https://github.com/acme/app"
 
 
-def make_worktree(root: Path, main: Path, name: str) -> Path:
-    files = main / ".git" / "worktrees" / name
-    files.mkdir(parents=True)
-    (files / "commondir").write_text("../..\n")
-    root.mkdir(parents=True)
-    (root / ".git").write_text(f"gitdir: {files}\n")
-    return root
+@pytest.fixture
+def find_project(tmp_path):
+    """Find projects as a new process does."""
+
+    def find(folder, **options):
+        options = {"home": tmp_path, **options}
+        return Repositories(tmp_path / "clones.json", **options).find_project(folder)
+
+    return find
 
 
 class TestFindProject:
-    def test_repository_with_a_remote(self, tmp_path: Path) -> None:
+    def test_repository_with_a_remote(self, find_project, tmp_path, monkeypatch):
         root = make_repository(tmp_path / "src" / "cli", "git@github.com:acme/app.git")
         (root / "cmd" / "deep").mkdir(parents=True)
-        assert find_project(root) == "github.com/acme/app"
-        assert find_project(root / "cmd" / "deep") == "github.com/acme/app"
+        monkeypatch.chdir(root)
+        for folder in (root, root / "cmd" / "deep", "."):
+            assert find_project(folder) == "github.com/acme/app"
 
-    def test_current_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(make_repository(tmp_path / "cli", "https://github.com/acme/app"))
-        assert find_project(".") == "github.com/acme/app"
+    def test_worktree_belongs_to_its_repository(self, find_project, tmp_path):
+        for name, remote, project in (("app", APP, "github.com/acme/app"), ("own", "", "~/own")):
+            main, tree = make_repository(tmp_path / name, remote), tmp_path / "wt" / name
+            git(main, "worktree", "add", "-q", tree)
+            assert find_project(tree) == project
+            (main / ".git" / "worktrees" / name / "commondir").unlink()
+            assert find_project(tree) == project
 
-    def test_worktree_belongs_to_its_repository(self, tmp_path: Path) -> None:
-        main = make_repository(tmp_path / "app", "https://github.com/acme/app")
-        assert (
-            find_project(make_worktree(tmp_path / "wt" / "x", main, "x")) == "github.com/acme/app"
-        )
-        local = make_repository(tmp_path / "local")
-        tree = make_worktree(tmp_path / "wt" / "y", local, "y")
-        assert find_project(tree, home=tmp_path) == "~/local"
-        (local / ".git" / "worktrees" / "y" / "commondir").unlink()
-        assert find_project(tree, home=tmp_path) == "~/local"
-
-    def test_submodule_is_a_separate_project(self, tmp_path: Path) -> None:
-        main = make_repository(tmp_path / "app", "https://github.com/acme/app")
-        module = main / "vendored"
-        module.mkdir()
-        (module / ".git").write_text("gitdir: ../.git/modules/vendored\n")
+    def test_submodule_is_a_separate_project(self, find_project, tmp_path):
+        main = make_repository(tmp_path / "app", APP)
         files = main / ".git" / "modules" / "vendored"
-        files.mkdir(parents=True)
-        (files / "config").write_text('[remote "origin"]\nurl = "https://git.org/lib/part.git"\n')
-        assert find_project(module) == "git.org/lib/part"
+        make_repository(main / "vendored", "https://git.org/lib/part.git", first="part")
+        files.parent.mkdir()
+        (main / "vendored" / ".git").rename(files)
+        (main / "vendored" / ".git").write_text("gitdir: ../.git/modules/vendored\n")
+        assert find_project(main / "vendored") == "git.org/lib/part"
 
-    def test_repository_without_a_remote_is_named_by_path(self, tmp_path: Path) -> None:
+    def test_a_repository_that_only_names_a_remote(self, find_project, tmp_path):
+        """Its configuration can name any; its history shows whether it is a clone."""
+        first = make_repository(tmp_path / "first", APP)
+        assert find_project(first) == "github.com/acme/app"
+        clone = make_repository(tmp_path / "clone", APP)
+        git(clone, "commit", "-q", "--allow-empty", "-m", "second")
+        assert find_project(clone) == "github.com/acme/app"
+        for number, address in enumerate((APP, "git@GitHub.com:Acme//APP.git", f"{APP}\u00a0")):
+            other = make_repository(tmp_path / f"other{number}x", address, first="other")
+            assert find_project(other) == f"~/other{number}x", address
+        empty, shallow = tmp_path / "empty", tmp_path / "shallow"
+        git(empty, "init", "-q")
+        git(tmp_path, "clone", "-q", "--depth=1", f"file://{clone}", shallow)
+        for folder in (empty, shallow):
+            git(folder, "config", "remote.origin.url", APP)
+            assert find_project(folder) == f"~/{folder.name}"
+            for declared in (f"~/{folder.name}", str(folder)):
+                assert find_project(folder, clones=(declared,)) == "github.com/acme/app"
+
+    def test_nothing_in_a_configuration_is_run(self, find_project, tmp_path):
+        root, ran = make_repository(tmp_path / "cli", APP), tmp_path / "ran"
+        (loose,) = (one for one in (root / ".git/objects").glob("*/*") if one.parent.name != "4b")
+        git(root, "commit", "-q", "--allow-empty", "-m", "second")
+        loose.unlink()  # a partial clone would fetch it
+        for name, value in {
+            "core.repositoryFormatVersion": "1",
+            "extensions.partialClone": "evil",
+            "remote.evil.promisor": "true",
+            "remote.evil.url": f"ext::touch {ran}",
+            "protocol.ext.allow": "always",
+            "core.fsmonitor": f"touch {ran}",
+        }.items():
+            git(root, "config", name, value)
+        assert find_project(root) == "~/cli"
+        assert not ran.exists()
+
+    def test_repository_without_a_remote_is_named_by_path(self, find_project, tmp_path):
         root = make_repository(tmp_path / "home" / "src" / "cli")
         (root / "cmd").mkdir()
         assert find_project(root / "cmd", home=tmp_path / "home") == "~/src/cli"
         assert find_project(root, home=tmp_path / "other") == str(root.resolve())
         assert find_project(root, home=root) == "~"
 
-    def test_local_remote_is_ignored(self, tmp_path: Path) -> None:
+    def test_local_remote_is_ignored(self, find_project, tmp_path):
         root = make_repository(tmp_path / "cli", "/srv/git/cli.git")
-        assert find_project(root, home=tmp_path) == "~/cli"
+        assert find_project(root) == "~/cli"
 
-    def test_other_folders_are_named_by_folder(self, tmp_path: Path) -> None:
+    def test_other_folders_are_named_by_folder(self, find_project, tmp_path):
         (tmp_path / "notes-2").mkdir()
         assert find_project(tmp_path / "notes-2") == "notes"
         assert find_project(tmp_path / "never" / "was") == "was"
 
-    def test_invalid_git_files_are_ignored(self, tmp_path: Path) -> None:
+    def test_invalid_git_files_are_ignored(self, find_project, tmp_path):
         for number, content in enumerate((b"", b"\xff\xfe", b"gitdir", b"gitdir: /nowhere\n")):
             folder = tmp_path / f"case{number}x"
             folder.mkdir()
             (folder / ".git").write_bytes(content)
-            assert find_project(folder, home=tmp_path) in (folder.name, f"~/{folder.name}")
+            assert find_project(folder) in (folder.name, f"~/{folder.name}")
         assert find_project("/nul\x00byte/x") == "x"
 
 
-def session_in(cwd: str, *, branch: str = "main", **facts: object) -> Session:
+def session_in(cwd, *, branch="main", **facts):
     session = {"id": SessionId("s"), "source": "test", "cwd": cwd, "git_branch": branch}
     return Session(**session | facts)
 
 
+@pytest.fixture
+def projects(tmp_path):
+    return Projects(Repositories(tmp_path / "clones.json", home=tmp_path))
+
+
 class TestProjects:
-    def test_project_in_the_log_takes_precedence(self, tmp_path: Path) -> None:
-        root = str(make_repository(tmp_path / "cli", "https://github.com/acme/app"))
-        projects = Projects(home=tmp_path)
+    def test_project_in_the_log_takes_precedence(self, projects, tmp_path):
+        root = str(make_repository(tmp_path / "cli", APP))
         named = session_in(root, project="github.com/other/name")
         assert projects.project_of(named, dict) == "github.com/other/name"
         assert projects.project_of(session_in(root), dict) == "github.com/acme/app"
         assert projects.project_of(session_in(""), dict) == ""
         elsewhere = session_in("/gone", details={"git_repo_root": root})
         assert projects.project_of(elsewhere, dict) == "github.com/acme/app"
+        gone = session_in("/gone", project="github.com/acme/app")
+        assert projects.project_of(gone, dict) == "github.com/acme/app"
 
-    def test_deleted_worktree(self, tmp_path: Path) -> None:
-        root = make_repository(tmp_path / "cli", "https://github.com/acme/app")
+    def test_a_log_that_only_repeats_a_remote(self, projects, tmp_path):
+        make_repository(tmp_path / "cli", APP)
+        other = make_repository(tmp_path / "other", APP, first="other")
+        assert projects.project_of(session_in(str(tmp_path / "cli")), dict) == "github.com/acme/app"
+        named = session_in(str(other), project="github.com/acme/app")
+        assert projects.project_of(named, dict) == "~/other"
+
+    def test_deleted_worktree(self, projects, tmp_path):
+        root = make_repository(tmp_path / "cli", APP)
         gone = f"{root}/.worktrees/ada/fix"
-        assert Projects().project_of(session_in(gone), dict) == "github.com/acme/app"
+        assert projects.project_of(session_in(gone), dict) == "github.com/acme/app"
 
-    def test_relative_folder_is_not_looked_up_on_disk(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        make_repository(tmp_path / "cli", "https://github.com/acme/app")
+    def test_relative_folder_is_not_looked_up_on_disk(self, projects, tmp_path, monkeypatch):
+        make_repository(tmp_path / "cli", APP)
         monkeypatch.chdir(tmp_path)
-        assert Projects().project_of(session_in("cli"), dict) == "cli"
+        assert projects.project_of(session_in("cli"), dict) == "cli"
 
-    def test_folder_inside_a_known_project(self) -> None:
-        projects = Projects()
-
-        def stored() -> dict[str, str]:
+    def test_folder_inside_a_known_project(self, projects):
+        def stored():
             return {"/gone/app": "github.com/acme/app", "/home/ada": "dotfiles"}
 
         assert projects.project_of(session_in("/gone/app/cmd"), stored) == "github.com/acme/app"

@@ -123,21 +123,18 @@ def test_file_mode_and_link_are_kept(files, tmp_path):
 
 def test_links_out_of_the_repository_are_refused(files, tmp_path):
     repository, outside = tmp_path / "repository", tmp_path / "outside"
-    (repository / ".git").mkdir(parents=True)
-    (outside / ".git").mkdir(parents=True)
-    (outside / "CLAUDE.md").write_text("# Title\n")
+    for folder in (repository, outside):
+        (folder / ".git").mkdir(parents=True)
     files.write(playbook(), outside / "CLAUDE.md")
-    written = (outside / "CLAUDE.md").read_text()
     (repository / "CLAUDE.md").symlink_to(outside / "CLAUDE.md")
     (repository / "new.md").symlink_to(outside / "new.md")
     (repository / "docs").symlink_to(outside)
     for name in ("CLAUDE.md", "new.md", "docs/CLAUDE.md"):
         with pytest.raises(WrongInput, match="leads out of"):
             files.write(playbook("npm test"), repository / name)
-    for name in ("CLAUDE.md", "docs/CLAUDE.md"):
-        with pytest.raises(WrongInput, match="leads out of"):
-            files.undo(repository / name)
-    assert (outside / "CLAUDE.md").read_text() == written
+    with pytest.raises(WrongInput, match="leads out of"):
+        files.undo(repository / "CLAUDE.md")
+    assert "make test" in (outside / "CLAUDE.md").read_text()
     assert not (outside / "new.md").exists()
 
 

@@ -172,21 +172,21 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _write_project(folder: Path) -> None:
-    """Create an empty repository that counts as the current project, by its remote address."""
-    folder.mkdir()
-    remote = subprocess.run(
-        ["git", "remote", "get-url", "origin"],  # noqa: S607
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    subprocess.run(["git", "init", "-q", str(folder)], capture_output=True, check=False)  # noqa: S603, S607
-    if address := remote.stdout.strip():
-        subprocess.run(  # noqa: S603
-            ["git", "-C", str(folder), "remote", "add", "origin", address],  # noqa: S607
-            capture_output=True,
-            check=False,
-        )
+    """Create a repository without files that counts as the current project, by its remote address
+    and its first commit.
+    """
+
+    def git(*words: str) -> str:
+        """Return what git prints; empty if it fails."""
+        command = ["git", *words]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)  # noqa: S603
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    if address := git("remote", "get-url", "origin"):
+        source = git("rev-parse", "--git-common-dir")
+        git("clone", "-q", "--shared", "--no-checkout", source, str(folder))
+        git("-C", str(folder), "remote", "set-url", "origin", address)
+    git("init", "-q", str(folder))
 
 
 def _prepare(installer: Installer, host: Host, folder: Path, url: str, task: str) -> _Command:
