@@ -42,7 +42,7 @@ _NO_TEMPLATES = (
 )
 _ORIGINS: dict[TemplateOrigin, str] = {
     "built": "built from sessions",
-    "created": "created from one session",
+    "created": "with `journeyman templates create`",
     "imported": "imported from a file",
 }
 
