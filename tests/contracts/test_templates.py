@@ -66,19 +66,6 @@ class TestAdding:
             assert again.templates.find("größer 東京") == template
             assert again.templates.list() == [template]
 
-    def test_a_gain_stored_by_an_earlier_release_is_read_with_the_opposite_sign(
-        self, store: Store
-    ) -> None:
-        gain = {"estimate": 0.1, "low": -0.2, "high": 0.3, "calls": 12, "method": "m"}
-        store.templates.add(a_template())
-        body = msgspec.to_builtins(a_template()) | {"gain": gain}
-        del body["late_minus_early"]
-        with store._engine.begin() as connection:
-            stored = {"body": msgspec.json.encode(body).decode()}
-            connection.execute(sa.text("UPDATE templates SET body = :body"), stored)
-        change = LateChange(estimate=-0.1, low=-0.3, high=0.2, calls=12, method="m")
-        assert store.templates.list() == [a_template(late_minus_early=change)]
-
     def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
         odd = a_template(description="half \ud83d of one", patterns=(a_pattern("\udcff"),))
         kept = store.templates.add(odd)

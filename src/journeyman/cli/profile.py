@@ -88,19 +88,16 @@ def profile_command(
     outputs = [path for path in (plot, html) if path]
     for path in outputs:
         files.refuse_overwriting(path, force=force)
-    if len(sessions) == 1 and sessions[0].endswith(".json"):
-        reliability = journeyman.reliability_of(
-            _read_messages(sessions[0]), include_trivial=include_trivial
+    is_file = len(sessions) == 1 and sessions[0].endswith(".json")
+    with formatting.counting_bar("Judging") as progress:
+        reliability = journeyman.reliability(
+            sessions or None,
+            messages=_read_messages(sessions[0]) if is_file else None,
+            include_trivial=include_trivial,
+            raw=raw,
+            progress=progress,
+            **filters,
         )
-    else:
-        with formatting.counting_bar("Judging") as progress:
-            reliability = journeyman.reliability(
-                sessions or None,
-                include_trivial=include_trivial,
-                raw=raw,
-                progress=progress,
-                **filters,
-            )
     report, judged = reliability.profile(), reliability.sessions
     groups = reliability.grouped(by) if by else ()
     if plot:
@@ -133,7 +130,7 @@ def _read_messages(name: str) -> Any:
         raise WrongInput(
             f"The messages cannot be read from {name}: {error}. Supply a JSON list of messages."
         ) from error
-    return value.get("messages") if isinstance(value, dict) else value
+    return value.get("messages", ()) if isinstance(value, dict) else value
 
 
 def show_profile(console: Console, report: Profile) -> None:

@@ -42,7 +42,7 @@ _NO_TEMPLATES = (
 )
 _ORIGINS: dict[TemplateOrigin, str] = {
     "built": "built from sessions",
-    "created": "created from one session",
+    "created": "with `journeyman templates create`",
     "imported": "imported from a file",
 }
 
@@ -99,15 +99,13 @@ def _show_created(console: Console, template: Template) -> None:
 def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) -> None:
     imported: tuple[ImportedTemplate, ...]
     if isinstance(result, ImportedTemplate):
-        imported = (result,)
-        skipped = [*result.skipped]
+        imported, skipped = (result,), [*result.skipped]
         _show_details(console, result.template)
     else:
         imported = result.imported
         skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
         skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
-        rows = [one.template for one in imported]
-        formatting.print_table(console, rows, _COLUMNS, "No file could be imported.")
+        formatting.print_table(console, [one.template for one in imported], _COLUMNS, "")
     if skipped:
         formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
     patterns = [pattern for one in imported for pattern in one.template.patterns]
@@ -347,12 +345,7 @@ def export(journeyman: Journeyman, *, reference: str, raw: bool, **destination: 
     files.write(content, "template", reference, **destination)
 
 
-@context.command(
-    templates,
-    "import",
-    render=_show_imported,
-    is_failure=lambda result: isinstance(result, ImportedFolder) and not result.imported,
-)
+@context.command(templates, "import", render=_show_imported)
 @click.argument("file", metavar="FILE|FOLDER")
 @option(
     "--as NAME",

@@ -184,33 +184,19 @@ class ExperienceFacade(Rooms):
         self,
         sessions: str | Iterable[str] | None = None,
         *,
+        messages: Sequence[Mapping[str, Any]] | None = None,
         include_trivial: bool = False,
         **chosen: "Unpack[SessionQuery]",
     ) -> "Profile":
         """Return the reliability of the calls in these sessions, selected as in `judged`, without
-        those of the tools in the setting `trivial_tools`, unless `include_trivial`. Raises
-        WrongInput if the filters match none of the stored sessions.
+        those of the tools in the setting `trivial_tools`, unless `include_trivial`; or in the
+        `messages` of one conversation in the OpenAI format, which is not stored. Raises WrongInput
+        if the filters match none of the stored sessions.
         """
-        return self.reliability(sessions, include_trivial=include_trivial, **chosen).profile()
-
-    def profile_messages(
-        self, messages: Sequence[Mapping[str, Any]], *, include_trivial: bool = False
-    ) -> "Profile":
-        """Return the profile of one conversation in the OpenAI message format, which is not
-        stored.
-        """
-        return self.reliability_of(messages, include_trivial=include_trivial).profile()
-
-    def reliability_of(
-        self, messages: Sequence[Mapping[str, Any]], *, include_trivial: bool = False
-    ) -> "Reliability":
-        """Return one conversation judged, as `reliability` does. Nothing is stored."""
-        from journeyman.facade.reliability import Reliability
-        from journeyman.redaction.redactor import redacted_sessions
-
-        _, judged = self._judged_messages(messages)
-        left_out = self._left_out(include_trivial=include_trivial)
-        return Reliability(redacted_sessions([judged]), left_out)
+        found = self.reliability(
+            sessions, messages=messages, include_trivial=include_trivial, **chosen
+        )
+        return found.profile()
 
     def extract_patterns(
         self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
@@ -250,6 +236,7 @@ class ExperienceFacade(Rooms):
         self,
         sessions: str | Iterable[str] | None = None,
         *,
+        messages: Sequence[Mapping[str, Any]] | None = None,
         include_trivial: bool = False,
         raw: bool = False,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -259,8 +246,12 @@ class ExperienceFacade(Rooms):
         `progress` are those of `judged`, the other arguments those of `profile`.
         """
         from journeyman.facade.reliability import Reliability
+        from journeyman.redaction.redactor import redacted_sessions
 
-        judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
+        if messages is not None:
+            judged = redacted_sessions([self._judged_messages(messages)[1]])
+        else:
+            judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
         if not judged and (reason := self.sessions.no_match(**chosen)):
             raise WrongInput(reason)
         return Reliability(judged, self._left_out(include_trivial=include_trivial))

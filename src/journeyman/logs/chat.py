@@ -272,8 +272,8 @@ def conversation_fragment(
     """Return a conversation in memory as one fragment, with these facts about its session. Raises
     WrongInput, naming the fact or the message that cannot be used.
     """
-    if isinstance(messages, str | Mapping) or not messages:
-        raise WrongInput("There is nothing to record: pass a non-empty list of messages.")
+    if not isinstance(messages, list | tuple) or not messages:
+        raise WrongInput("There are no messages: pass a non-empty list of messages.")
     outcome, session_id = facts["outcome"], facts["id"]
     if outcome is not None and not (isinstance(outcome, int | float) and 0 <= outcome <= 1):
         raise WrongInput(f"The outcome {outcome!r} is not between 0 (failed) and 1 (succeeded).")

@@ -2,8 +2,7 @@
 redacted; and templates, which are named, versioned sets of patterns with their own copies.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal, NewType
+from typing import Literal, NewType
 
 from msgspec import Struct
 
@@ -125,26 +124,6 @@ class Template(Struct, frozen=True, kw_only=True):
     used: int = 0
     last_used_at: float | None = None
     effect: Effect = Effect()
-
-
-def template_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a stored or exported template under their present names. Earlier
-    releases wrote `gain`, which is early minus late.
-    """
-    fields = dict(document)
-    gain = fields.pop("gain", None)
-    if gain is not None and "late_minus_early" not in fields:
-        fields["late_minus_early"] = _negated(gain) if isinstance(gain, dict) else gain
-    return fields
-
-
-def _negated(gain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an interval with the opposite sign. What is not a number stays, to be refused."""
-    return dict(gain) | {
-        name: 0 - gain[former] if type(gain[former]) in (int, float) else gain[former]
-        for name, former in (("estimate", "estimate"), ("low", "high"), ("high", "low"))
-        if former in gain
-    }
 
 
 class ImportedTemplate(Struct, frozen=True, kw_only=True):

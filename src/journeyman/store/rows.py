@@ -23,7 +23,6 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.message import message_digest, replace_lone_surrogates
-from journeyman.records.pattern import template_fields
 from journeyman.records.usage import validated_usage
 from journeyman.store.search import call_text as searched_text
 from journeyman.store.tables import messages, usage
@@ -162,8 +161,8 @@ def overview_of(row: sa.Row[Any], tokens: Tokens = Tokens()) -> SessionOverview:
 
 
 def template_of(body: str) -> Template:
-    """Return a template from its stored text, which an earlier release may have written."""
-    return msgspec.convert(template_fields(msgspec.json.decode(body)), Template)
+    """Return a template from its stored text."""
+    return msgspec.json.decode(body, type=Template)
 
 
 def json_text(value: object) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.records import (
@@ -55,17 +54,6 @@ _KIND_ORDER = {"sequence": 0, "recovery": 1, "final": 2, "first_try": 3}
 """The kinds that teach most come first when all else is equal."""
 
 
-class _BuildOptions(Struct, frozen=True, kw_only=True):
-    """The options of `Library.build`, which documents them."""
-
-    max_sessions: int
-    max_patterns: int
-    tags: Iterable[str] | None
-    description: str | None
-    addendum: str | None
-    filters: SessionFilters
-
-
 class Library:
     """The templates of a store."""
 
@@ -100,45 +88,34 @@ class Library:
         taken from the previous version. Raises BadTemplate when no session teaches anything.
         """
         filters.setdefault("min_messages", MIN_MESSAGES)
-        options = _BuildOptions(
-            max_sessions=max_sessions,
-            max_patterns=max_patterns,
-            tags=tags,
-            description=description,
-            addendum=addendum,
-            filters=filters,
-        )
-        return self._build(checked_template_name(name), options, progress)
-
-    def _build(self, name: str, options: _BuildOptions, progress: Progress) -> Template:
+        name = checked_template_name(name)
         previous = self._store.templates.find(name) or Template(name=name)
-        tags = previous.tags if options.tags is None else checked_tags(options.tags)
-        _check_positive(max_sessions=options.max_sessions, max_patterns=options.max_patterns)
-        scanned, qualified = self._qualified(options, progress)
+        kept_tags = previous.tags if tags is None else checked_tags(tags)
+        _check_positive(max_sessions=max_sessions, max_patterns=max_patterns)
+        scanned, qualified = self._qualified(filters, max_sessions, progress)
         patterns = self._patterns([overview.session.id for overview in qualified])
         if not patterns and not scanned:
-            reason = self._store.sessions.no_match(**options.filters) or "No session is stored."
+            reason = self._store.sessions.no_match(**filters) or "No session is stored."
             raise BadTemplate(f"{reason} Import more sessions, or lower the number of messages.")
         if not patterns:
             raise BadTemplate(
-                f"None of the {scanned} matching sessions ({describe(options.filters)}) teaches "
+                f"None of the {scanned} matching sessions ({describe(filters)}) teaches "
                 "anything. Run `journeyman learn` to see the reasons."
             )
         judged = self._judged(qualified)
-        description, addendum = options.description, options.addendum
         template = Template(
             name=name,
             origin="built",
-            tags=tags,
+            tags=kept_tags,
             description=previous.description if description is None else description,
             addendum=previous.addendum if addendum is None else addendum,
-            source=options.filters.get("source") or options.filters.get("origin") or "",
+            source=filters.get("source") or filters.get("origin") or "",
             task_type=type_of(judged),
             created_at=self._clock(),
             scanned=scanned,
             qualified=len(qualified),
             late_minus_early=late_change(judged),
-            patterns=tuple(patterns[: options.max_patterns]),
+            patterns=tuple(patterns[:max_patterns]),
         )
         return self._store.templates.add(checked_template(template))
 
@@ -156,52 +133,49 @@ class Library:
         """Create a template from one session, or from an addendum alone. Raises BadTemplate when
         the session teaches nothing.
         """
-        if session_id is None:
-            if name is None or not addendum.strip():
-                raise WrongInput(
-                    "A template without a session needs a name and an addendum. Pass --name and "
-                    "--addendum, or a session."
-                )
-            text_only = Template(
-                name=checked_template_name(name),
-                origin="created",
-                tags=checked_tags(tags),
-                description=description,
-                addendum=addendum,
-                task_type=checked_type(task_type) or "mixed",
-                created_at=self._clock(),
+        overview = None if session_id is None else self._store.sessions.get(session_id)
+        if name is None and overview is not None:
+            title = Redactor().text(overview.session.title)
+            name = suggested_name(title, overview.session.id)
+        if name is None or (overview is None and not addendum.strip()):
+            raise WrongInput(
+                "A template without a session needs a name and an addendum. Pass --name and "
+                "--addendum, or a session."
             )
-            return self._store.templates.add(checked_template(text_only))
-        overview = self._store.sessions.get(session_id)
-        session = overview.session
-        if name is None:
-            name = suggested_name(Redactor().text(session.title), session.id)
-        name, kept_tags = checked_template_name(name), checked_tags(tags)
-        checked_task_type = checked_type(task_type)
+        wanted_type = checked_type(task_type)
         _check_positive(max_examples=max_examples)
-        if session.id in self._learner.missing():
-            self._learner.learn([session.id])
-        reason = self._store.learned.reasons([session.id]).get(session.id, "")
-        patterns = self._patterns([session.id])
+        template = Template(
+            name=checked_template_name(name),
+            origin="created",
+            tags=checked_tags(tags),
+            description=description,
+            addendum=addendum,
+            task_type=wanted_type or "mixed",
+            created_at=self._clock(),
+        )
+        if overview is not None:
+            template = replace(
+                template,
+                source=overview.session.source,
+                scanned=1,
+                qualified=1,
+                patterns=tuple(self._taught_by(overview.session.id)[:max_examples]),
+                task_type=wanted_type or type_of(self._judged([overview])),
+            )
+        return self._store.templates.add(checked_template(template))
+
+    def _taught_by(self, session: SessionId) -> Sequence[Pattern]:
+        """Return the patterns of one session. Raises BadTemplate when there are none."""
+        if session in self._learner.missing():
+            self._learner.learn([session])
+        reason = self._store.learned.reasons([session]).get(session, "")
+        patterns = self._patterns([session])
         if reason or not patterns:
             why = NOT_LEARNED_REASONS.get(reason, "none of its calls is worth repeating")
             raise BadTemplate(
-                f"No template can be made from session {session.id}: {why}. Choose another session."
+                f"No template can be made from session {session}: {why}. Choose another session."
             )
-        template = Template(
-            name=name,
-            origin="created",
-            tags=kept_tags,
-            description=description,
-            addendum=addendum,
-            source=session.source,
-            scanned=1,
-            qualified=1,
-            task_type=checked_task_type or type_of(self._judged([overview])),
-            created_at=self._clock(),
-            patterns=tuple(patterns[:max_examples]),
-        )
-        return self._store.templates.add(checked_template(template))
+        return patterns
 
     def list(
         self,
@@ -336,16 +310,13 @@ class Library:
         self, folder: Path, *, replace_existing: bool = False, with_addendum: bool = False
     ) -> ImportedFolder:
         """Store the templates in the JSON files of a folder, each as `import_file` does. A file
-        that cannot be imported is left out. Raises BadTemplate if there is no JSON file.
+        that cannot be imported is left out. Raises BadTemplate if that is all of them.
         """
         from journeyman.templates.template_files import LARGEST_FILE  # noqa: PLC0415 - files are rare
 
-        files = sorted(file for file in folder.glob("*.json") if file.is_file())
-        if not files:
-            raise BadTemplate(f"The folder {folder} has no JSON file. Choose another folder.")
         imported: list[ImportedTemplate] = []
         failed: dict[str, str] = {}
-        for file in files:
+        for file in sorted(file for file in folder.glob("*.json") if file.is_file()):
             try:
                 with file.open("rb") as opened:
                     data = opened.read(LARGEST_FILE + 1)
@@ -355,6 +326,9 @@ class Library:
                 imported.append(template)
             except (BadTemplate, OSError) as error:
                 failed[file.name] = str(error)
+        if not imported:
+            why = next((": ".join(entry) for entry in failed.items()), "It has no JSON file.")
+            raise BadTemplate(f"Nothing was imported from the folder {folder}. {why}")
         return ImportedFolder(imported=tuple(imported), failed=failed)
 
     def credit(self, gains: Mapping[str, Iterable[float]]) -> None:
@@ -403,17 +377,17 @@ class Library:
         return teaching_order([pattern for pattern in patterns if not pattern.quarantined])
 
     def _qualified(
-        self, options: _BuildOptions, progress: Progress
+        self, filters: SessionFilters, most: int, progress: Progress
     ) -> tuple[int, Sequence[SessionOverview]]:
         """Scan sessions, newest first, until enough of them teach something; return how many were
         scanned, and those that teach.
         """
-        matching = self._store.sessions.list(**options.filters)
+        matching = self._store.sessions.list(**filters)
         missing = set(self._learner.missing())
         scanned = 0
         qualified: list[SessionOverview] = []
-        while scanned < len(matching) and len(qualified) < options.max_sessions:
-            batch = matching[scanned : scanned + options.max_sessions - len(qualified)]
+        while scanned < len(matching) and len(qualified) < most:
+            batch = matching[scanned : scanned + most - len(qualified)]
             ids = [overview.session.id for overview in batch]
             self._learner.learn([id_ for id_ in ids if id_ in missing])
             reasons = self._store.learned.reasons(ids)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from journeyman.logs.fields import only_text, seconds
 from journeyman.outcomes.judge import judge
@@ -25,7 +26,6 @@ from journeyman.records import (
     Template,
 )
 from journeyman.records.errors import BadTemplate
-from journeyman.records.pattern import template_fields
 from journeyman.templates.mining.requests import is_stub
 from journeyman.templates.names import checked_tag, checked_tags, checked_template_name
 from journeyman.templates.opening_text import NO_RESULT
@@ -114,7 +114,7 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
     if not isinstance(document, dict) or not known & document.keys():
         raise _not_a_template("it is not an object with patterns or examples")
     skipped: list[str] = []
-    if document.get("format") != FORMAT:
+    if is_older := document.get("format") != FORMAT:
         document, skipped = _from_older(document)
     elif document.get("format_version") != FORMAT_VERSION:
         raise BadTemplate(
@@ -122,13 +122,7 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
             f"reads version {FORMAT_VERSION}. Read it with a newer Journeyman."
         )
     else:
-        document = _without(template_fields(document), _NOT_IN_FILES)
-        patterns = document.get("patterns")
-        if isinstance(patterns, list):
-            # Their sessions are those of another store.
-            document["patterns"] = [
-                _without(one, ("sessions",)) if isinstance(one, dict) else one for one in patterns
-            ]
+        document = _without(document, _NOT_IN_FILES)
     try:
         form = msgspec.convert(document, _TemplateForm)
     except (msgspec.ValidationError, OverflowError) as error:
@@ -141,7 +135,8 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
         "origin": "imported",
         "tags": checked_tags(form.tags),
         "patterns": tuple(
-            _pattern(pattern, number) for number, pattern in enumerate(form.patterns, start=1)
+            _pattern(pattern if is_older else replace(pattern, sessions=()), number)
+            for number, pattern in enumerate(form.patterns, start=1)
         ),
     }
     return ImportedTemplate(template=Template(**fields), skipped=tuple(skipped))

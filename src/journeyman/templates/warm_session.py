@@ -42,8 +42,6 @@ class WarmSessionBackend(Protocol):
     @property
     def profile(self) -> "Callable[..., Profile]": ...
     @property
-    def profile_messages(self) -> "Callable[..., Profile]": ...
-    @property
     def compression(self) -> "Callable[..., CompressionReport]": ...
     @property
     def compare(self) -> "Callable[..., Comparison]": ...
@@ -101,11 +99,8 @@ def _profile(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
         for name, parameter in (("origin", "source_filter"), ("platform", "platform"))
         if parameter in arguments
     }
-    trivial = _trivial(arguments)
-    if messages := arguments.get("messages"):
-        profile = journeyman.profile_messages(messages, **trivial)
-    else:
-        profile = journeyman.profile(arguments.get("session_id"), **trivial, **filters)
+    session, messages = arguments.get("session_id"), arguments.get("messages")
+    profile = journeyman.profile(session, messages=messages, **_trivial(arguments), **filters)
     return warm_session_answers.profile_answer(profile)
 
 

@@ -560,9 +560,8 @@ class TestFiles:
         old = filled.templates.get("old")
         assert (old.used, old.qualified) == (12, 2)
         assert [one.sessions for one in old.patterns] == [("20260101_aa", "20260102_bb")]
-        assert list(filled.templates.import_folder(folder).failed) == [
-            *("a.json", "broken.json", "text.json")
-        ]
+        with pytest.raises(BadTemplate, match=r"Nothing was imported.*a\.json: There is a"):
+            filled.templates.import_folder(folder)
 
     def test_imported_files_are_redacted_and_checked(self, filled):
         key = "ghp_" + "A1b2" * 9

@@ -157,23 +157,6 @@ class TestOwnForm:
         long = "x" * 2000
         assert read(with_step(1, result=long)).patterns[0].steps[1].result == long
 
-    def test_a_gain_of_an_earlier_release_is_read_with_the_opposite_sign(self) -> None:
-        gain = {"estimate": 0.1, "low": -0.1, "high": 0.3, "calls": 80, "method": "by tool"}
-        before = file(gain=gain)
-        del before["late_minus_early"]
-        assert read(before) == FULL
-
-        # A file with both was made by this release, or later.
-        assert read(file(gain=gain | {"estimate": 0.9})) == FULL
-
-        # A gain that is unknown, or none at all.
-        unknown = dict.fromkeys(("estimate", "low", "high")) | {"calls": 3, "method": "by tool"}
-        change = read(before | {"gain": unknown}).late_minus_early
-        assert change == LateChange(calls=3, method="by tool")
-        assert read(before | {"gain": None}).late_minus_early is None
-        change = read(before | {"gain": {"estimate": 0.0, "low": 0, "high": 0}}).late_minus_early
-        assert "-" not in str(change)
-
 
 REFUSED: dict[str, tuple[bytes | object, str]] = {
     "empty": (b"", "it is not JSON"),
@@ -192,11 +175,6 @@ REFUSED: dict[str, tuple[bytes | object, str]] = {
     "template version 0": (file(version=0), "not have the expected shape"),
     "infinite time": (file(created_at=10**400), "not have the expected shape"),
     "a gain in words": (file(late_minus_early={"estimate": "better"}), "expected shape"),
-    "an earlier gain in words": (
-        {key: value for key, value in file().items() if key != "late_minus_early"}
-        | {"gain": {"estimate": "better"}},
-        "expected shape",
-    ),
     "patterns are an object": (file(patterns={}), "not have the expected shape"),
     "pattern is a number": (file(patterns=[5]), "not have the expected shape"),
     "no kind": (file(patterns=[{"intent": "x", "steps": [{"tool": "t"}]}]), "`kind`"),

@@ -38,8 +38,10 @@ def test_whitelist_entry_records_who_added_it(server: ConfirmServer) -> None:
 
 
 def test_keys_of_earlier_programs(server: ConfirmServer) -> None:
-    ann, card = server.approver("ann"), server.submit(details={"keys": "earlier"})
-    assert (card["resolved_by"], card["resolved_at"], card["timeout_seconds"]) == ("", None, 300)
+    ann = server.approver("ann")
+    card = server.submit(details={"keys": "earlier"}, timeout_seconds="600")  # as text
+    assert (card["resolved_by"], card["resolved_at"], card["timeout_seconds"]) == ("", None, 600)
+    assert card["warnings"] == []
     denied = server.post(f"/confirm/{card['id']}/deny", ann).json()
     assert denied["resolved_by"] == denied["settled_by"] != ""
     assert denied["resolved_at"] == denied["settled_at"] is not None

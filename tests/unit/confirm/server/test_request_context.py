@@ -51,11 +51,6 @@ def test_invalid_field_is_named(server: ConfirmServer, case: str) -> None:
     assert field in error["message"] or "levels" in error["message"]
 
 
-def test_timeout_may_be_a_number_as_text(server: ConfirmServer) -> None:
-    card = server.submit(timeout_seconds="600")
-    assert (card["timeout_seconds"], card["warnings"]) == (600, [])
-
-
 def test_timeouts_outside_the_limits_are_adjusted_with_a_warning(server: ConfirmServer) -> None:
     for asked, given in ((0, 30), (29, 30), (-5, 30), (3_601, 3_600), (10**9, 3_600)):
         card = server.submit(timeout_seconds=asked, details={"asked": asked})
