@@ -331,9 +331,7 @@ class Stats(Counts, frozen=True, kw_only=True):
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """The service is running, and its database can be written to. `home` tells the services of
-    different homes apart.
-    """
+    """The service is running, and its database can be written to. `home` identifies its home."""
 
     status: str
     version: str = ""

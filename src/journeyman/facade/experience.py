@@ -30,6 +30,7 @@ from journeyman.records.defaults import (
 from journeyman.records.errors import WrongInput
 from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
 from journeyman.settings import STYLES, sqlite_path
+from journeyman.store.session_filters import leave_out_bots
 
 if TYPE_CHECKING:
     from journeyman.facade.reliability import Reliability
@@ -186,9 +187,10 @@ class ExperienceFacade(Rooms):
         without_trivial: bool = False,
         **chosen: "Unpack[SessionQuery]",
     ) -> "Profile":
-        """Return the reliability of the calls in these sessions, selected as in `judged`; with
-        `without_trivial`, without the calls of the tools in the setting `trivial_tools`. Raises
-        WrongInput if the filters match none of the stored sessions.
+        """Return the reliability of the calls in these sessions, selected as in `judged`. Bots are
+        left out unless `bots`, their platform or a tag selects them; with `without_trivial`, so are
+        the calls of the tools in the setting `trivial_tools`. Raises WrongInput if the filters
+        match none of the stored sessions.
         """
         return self.reliability(sessions, without_trivial=without_trivial, **chosen).profile()
 
@@ -203,6 +205,8 @@ class ExperienceFacade(Rooms):
         """Return error rates by tool, model, source, platform, project, day, length or type, with
         early and late calls compared except by tool; the arguments are those of `profile`.
         """
+        if by == "platform" and sessions is None:
+            chosen.setdefault("bots", True)
         return self.reliability(sessions, without_trivial=without_trivial, **chosen).grouped(by)
 
     def reliability(
@@ -219,10 +223,14 @@ class ExperienceFacade(Rooms):
         """
         from journeyman.facade.reliability import Reliability
 
+        if sessions is None:
+            leave_out_bots(chosen)
         judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
         if not judged and (reason := self.sessions.no_match(**chosen)):
             raise WrongInput(reason)
-        return Reliability(judged, self._left_out(without_trivial=without_trivial))
+        everyone: SessionQuery = {**chosen, "bots": True}
+        bots = 0 if chosen.get("bots", True) else len(self.sessions.list(**everyone)) - len(judged)
+        return Reliability(judged, self._left_out(without_trivial=without_trivial), bots)
 
     def _left_out(self, *, without_trivial: bool) -> tuple[str, ...]:
         return self.settings.trivial_tools if without_trivial else ()
@@ -382,6 +390,7 @@ class ExperienceFacade(Rooms):
         floor: float = MIN_SIMILARITY,
         alike: bool = False,
         template: str | None = None,
+        bots: bool = False,
         counted: bool = True,
     ) -> "Opening":
         """Return what a session on this task should start with, within the budget: from a
@@ -389,7 +398,8 @@ class ExperienceFacade(Rooms):
         definitions of the session, in any common shape; calls that do not fit them are translated
         or left out. `style` sets the presentation; by default, the settings for the `model` do.
         With `alike`, it shows the request nearest to the task and others that start the same way,
-        which helps small models.
+        which helps small models. Sessions of bots are used only with `bots`, or where there are no
+        others.
 
         With a `template`, only its patterns are considered, and the use is counted if `counted`.
         The task may then be empty: the template's patterns are shown in their order, up to
@@ -414,6 +424,7 @@ class ExperienceFacade(Rooms):
             template=chosen,
             project=self.project_named(project),
             style=self._style(style, model),
+            bots=bots,
         )
         if counted and chosen is not None and opening.choices:
             self.templates.count_use(chosen)
@@ -448,11 +459,11 @@ class ExperienceFacade(Rooms):
         )
         return next((one for one in same if one.remedy), None)
 
-    def playbook(self, project: Path | str = ".") -> "Playbook":
+    def playbook(self, project: Path | str = ".", *, bots: bool = False) -> "Playbook":
         """Return the playbook of a project, given by name or by a folder in it: commands that work,
-        recurring mistakes, frequently used files.
+        recurring mistakes, frequently used files. `bots` is that of `opening`.
         """
-        return self._opening_builder.playbook(self.project_named(project))
+        return self._opening_builder.playbook(self.project_named(project), bots=bots)
 
     def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
         """Return the recurring mistakes of these sessions that have a known fix, most frequent
