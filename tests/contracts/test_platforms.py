@@ -1,6 +1,7 @@
 """The contract of platforms in the store, on SQLite and on a real PostgreSQL."""
 
 import json
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import command
@@ -28,13 +29,14 @@ def fill(store: Store) -> None:
 def test_sessions_are_filtered_by_platform_and_by_origin(store: Store) -> None:
     fill(store)
 
-    def names(**filters: str) -> str:
+    def names(**filters: Any) -> str:
         return "".join(sorted(one.session.id for one in store.sessions.list(**filters)))
 
     assert names(platform="telegram") == "ac"
     assert names(platform="telegram", source="hermes") == "a"
     assert names(platform="Telegram") == names(origin="TELEGRAM") == "ac"
     assert (names(origin="telegram"), names(origin="hermes")) == ("ac", "ab")
+    assert (names(bots=False), names(bots=True)) == ("ac", "abc")
     assert store.usage.session_count(platform="cron") == 1
     assert [row.platform for row in store.usage.used(platform="cron")] == ["cron"]
 

@@ -251,7 +251,8 @@ class TestSessions:
         assert back["session"]["title"] == one["session"]["title"]
 
     def test_every_filter_has_an_option(self, filled: Command) -> None:
-        for name in sorted(SessionFilters.__annotations__.keys() - {"origin", "subagents", "warm"}):
+        switches = {"origin", "subagents", "warm", "bots"}
+        for name in sorted(SessionFilters.__annotations__.keys() - switches):
             value = {"since": "1d", "until": "1d", "min_messages": "1"}.get(name, "none")
             filled("sessions", "list", f"--{name.replace('_', '-')}", value, "--json")
         everything = filled.json("sessions", "list", "--limit", 1_000)
@@ -386,15 +387,15 @@ class TestSessions:
         assert most["errors"] == len(errors) > 0
         assert any(row["cost_usd"] for row in rows)
         for columns, names in (
-            (60, "errors"),
-            (80, "started errors"),
-            (120, "project errors cost"),
+            ("40", ""),
+            ("80", "started errors"),
+            ("120", "project errors cost"),
         ):
-            shown = filled("sessions", "list", COLUMNS=str(columns)).stdout
-            heading, *lines = shown.splitlines()
+            shown = filled("sessions", "list", COLUMNS=columns).stdout
+            heading, row, *_ = shown.splitlines()
             assert {*names.split()} <= set(heading.split())
-            assert all(len(line) <= columns for line in lines)
-            assert heading.index("title") < columns / 2, heading
+            assert row.startswith(rows[0]["short_id"])
+            assert rows[0]["session"]["title"][: int(columns) // 2 - 1] in row, row
 
     def test_short_ids_are_as_long_as_they_must_be(self, command: Command) -> None:
         ids = [f"01990a2f-{part}-7000-8000-000000000000" for part in ("1a2b", "1a2c", "ffff")]
@@ -474,13 +475,6 @@ class TestSessions:
     def test_a_terminal_without_unicode(self, filled: Command) -> None:
         for arguments in (("sessions", "list"), ("doctor",), ("sessions", "search", "error")):
             filled(*arguments, PYTHONIOENCODING="ascii")
-
-    @pytest.mark.parametrize("columns", ["40", "80", "200"])
-    def test_every_width_shows_id_and_title(self, filled: Command, columns: str) -> None:
-        shown = filled("sessions", "list", "--source", "codex", "-n", 1, COLUMNS=columns).stdout
-        (one,) = filled.json("sessions", "list", "--source", "codex", "-n", 1)
-        assert one["session"]["id"][:8] in shown
-        assert one["session"]["title"][:7] in shown
 
     def test_recorded_text_cannot_control_the_terminal(self, command: Command) -> None:
         evil = [{"role": "user", "content": "a \x1b[2J\x1b]0;title\x07 b \u202e c [red]d"}]

@@ -4,14 +4,11 @@ because starting the program takes most of a test's time.
 """
 
 import json
-import os
-import pty
 import shutil
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner, Result
+from tests.journeys.test_pager import Terminal
 from tests.program import Command
 from tests.tables import table
 
@@ -243,21 +241,14 @@ class TestOpen:
         # The task from standard input.
         assert learned("open", "-", typed=TASK).stdout == learned("open", *TASK.split()).stdout
 
-    def test_text_on_a_terminal_and_json_in_a_pipe(self, learned: Command) -> None:
+    def test_text_on_a_terminal_and_json_in_a_pipe(self, learned: Command, tmp_path: Path) -> None:
         assert json.loads(learned("open", TASK).stdout)
         text = learned("open", TASK, "--format", "text").stdout
         for options, shown in (((), text), (("--format", "openai"), "["), (("--json",), "[")):
-            ours, theirs = pty.openpty()
-            program = [sys.executable, "-m", "journeyman", "open", TASK, *options]
-            place: Any = {"env": learned.environ, "cwd": learned.home}
-            with subprocess.Popen(program, stdout=theirs, stderr=subprocess.PIPE, **place):
-                os.close(theirs)
-                printed = b""
-                with suppress(OSError):  # the other side is closed
-                    while part := os.read(ours, 65_536):
-                        printed += part
-            os.close(ours)
-            assert printed.decode().replace("\r\n", "\n").startswith(shown), options
+            terminal, program = Terminal(tmp_path), [sys.executable, "-m", "journeyman", "open"]
+            place: Any = {"env": learned.environ, "cwd": learned.home, "stdout": terminal.file}
+            subprocess.run([*program, TASK, *options], check=True, stderr=subprocess.PIPE, **place)
+            assert terminal.close().startswith(shown), options
 
     @table(
         ("form", "empty"),

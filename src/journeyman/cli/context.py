@@ -105,6 +105,7 @@ POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
 yes_option = flag("-y --yes", "Do not ask for confirmation.")
 source_option = option("--source", "Only sessions from this recorder.")
 platform_option = option("--platform", "Only sessions from this platform: cli, telegram, cron, …")
+bots_option = flag("--bots", "Include sessions of bots: headless runs, schedules, …")
 include_trivial_option = flag(
     "--include-trivial", "Also count housekeeping tools: memory, to-do lists, …"
 )
@@ -356,6 +357,7 @@ _SESSION_OPTIONS = (
         flag_value=False,
         default=None,
     ),
+    option("--bots/--no-bots", "Include or leave out bots: headless runs, …", default=None),
     option(
         "--warm/--cold", "Only sessions that started with an opening, or only others.", default=None
     ),

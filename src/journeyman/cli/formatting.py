@@ -226,6 +226,12 @@ def print_remainder(console: Console, total: int, shown: int, hint: str, *, noun
         console.print(f"and {rest}{hint}", style="dim")
 
 
+def print_bots_left_out(console: Console, bots: int) -> None:
+    """If sessions of bots were left out, print how many, and how to include them."""
+    if bots:
+        console.print(f"Left out: {pluralize(bots, 'session')} of bots; --bots includes them.")
+
+
 def join_names(names: Sequence[str], limit: int) -> str:
     """Join up to `limit` names with commas, and count the others."""
     rest = len(names) - limit

@@ -99,6 +99,7 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     "--tools FILE",
     "JSON tool definitions of the session; examples that do not fit them are left out.",
 )
+@context.bots_option
 @flag("--explain", "Show what was selected, what was left out, and why.")
 def open_(
     journeyman: Journeyman,
@@ -237,6 +238,7 @@ def _show_explained(console: Console, opening: Opening, budget: int | None) -> N
     selected = f"Selected, {opening.tokens:,}{of_budget} tokens"
     console.print(Text("Nothing was selected" if opening.is_empty else selected, style="bold"))
     briefing = opening.briefing
+    formatting.print_bots_left_out(console, briefing.bots)
     if briefing.commands:
         formatting.print_heading(console, "Commands, most likely first")
         numbers = ("sessions", "worked")

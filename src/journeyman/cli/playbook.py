@@ -31,6 +31,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @option("--undo FILE", "Undo the last --write to this file.", dest="undo_in", type=_FILE)
 @context.yes_option
+@context.bots_option
 @flag("--all", "Show all rows, not only the first.", dest="show_all")
 def playbook(
     journeyman: Journeyman,
@@ -39,6 +40,7 @@ def playbook(
     write_to: Path | None,
     undo_in: Path | None,
     yes: bool,
+    bots: bool,
     show_all: bool,
     as_json: bool,
 ) -> None:
@@ -67,7 +69,7 @@ def playbook(
             files.undo(undo_in)
             click.echo("Undone.", err=True)
         return
-    learned = journeyman.playbook(project or ".")
+    learned = journeyman.playbook(project or ".", bots=bots)
     if learned.is_empty:
         named = bool(project or write_to or as_json)
         _report_empty(journeyman, learned.project or project or ".", named=named)
@@ -133,6 +135,7 @@ def _day(at: float | None) -> str:
 def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> None:
     sessions = formatting.pluralize(playbook.sessions, "session")
     console.print(Text(f"{readable(playbook.project)}: {sessions}", style="bold"))
+    formatting.print_bots_left_out(console, playbook.bots)
 
     room = max(console.width - 40, 20)
 

@@ -89,6 +89,8 @@ def profile_command(
     for path in outputs:
         files.refuse_overwriting(path, force=force)
     is_file = len(sessions) == 1 and sessions[0].endswith(".json")
+    if by == "platform" and not sessions:
+        filters.setdefault("bots", True)
     with formatting.counting_bar("Judging") as progress:
         reliability = journeyman.reliability(
             sessions or None,
@@ -177,6 +179,7 @@ def show_summary(console: Console, report: Profile) -> None:
     counts = ((report.sessions, "session"), (report.messages, "message"), (report.calls, "call"))
     total = ", ".join(formatting.pluralize(number, noun) for number, noun in counts)
     console.print(Text(total, style="bold"))
+    formatting.print_bots_left_out(console, report.bots)
     if report.note:
         console.print(report.note)
         if not report.sessions:

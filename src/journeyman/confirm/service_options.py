@@ -79,10 +79,7 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     problem: str = ""
     """Why the service cannot write to its database, if it reports that."""
     home: str = ""
-    """The `home_id` of the home that it serves."""
-
-    def is_of_another_home(self, home: Path) -> bool:
-        return bool(self.home) and self.home != home_id(home)
+    """The `home_id` of the home that it serves, if it answered."""
 
 
 def home_id(home: Path) -> str:

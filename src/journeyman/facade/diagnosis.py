@@ -14,7 +14,7 @@ import msgspec
 from journeyman.agent.tools.confinement import filter_options
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.configuration import FLAG, Configuration
-from journeyman.confirm.service_options import BLOCKED_PORTS, FOREIGN_SERVICE, probe
+from journeyman.confirm.service_options import BLOCKED_PORTS, FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.model_check import check_model
 from journeyman.logs.registry import Readers
@@ -235,7 +235,7 @@ def _confirmations(settings: Settings, program: str) -> Finding:
     ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
     probed = {name: probe(confirm.host, port) for name, port in ports.items()}
     for name, port in ports.items():
-        is_foreign = probed[name].is_of_another_home(settings.home)
+        is_foreign = probed[name].home not in ("", home_id(settings.home))
         if is_foreign or probed[name].answer == "other":
             advice = f"To serve confirmations, stop it, or: {program} config set {name} PORT"
             used = FOREIGN_SERVICE.format(port=port)

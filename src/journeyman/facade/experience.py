@@ -31,6 +31,7 @@ from journeyman.records.defaults import (
 from journeyman.records.errors import WrongInput
 from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
 from journeyman.settings import STYLES, sqlite_path
+from journeyman.store.session_filters import leave_out_bots
 
 if TYPE_CHECKING:
     from journeyman.facade.reliability import Reliability
@@ -190,8 +191,9 @@ class ExperienceFacade(Rooms):
     ) -> "Profile":
         """Return the reliability of the calls in these sessions, selected as in `judged`, without
         those of the tools in the setting `trivial_tools`, unless `include_trivial`; or in the
-        `messages` of one conversation in the OpenAI format, which is not stored. Raises WrongInput
-        if the filters match none of the stored sessions.
+        `messages` of one conversation in the OpenAI format, which is not stored. Bots are left out
+        unless `bots`, their platform or a tag selects them. Raises WrongInput if the filters match
+        none of the stored sessions.
         """
         found = self.reliability(
             sessions, messages=messages, include_trivial=include_trivial, **chosen
@@ -230,6 +232,8 @@ class ExperienceFacade(Rooms):
         """Return error rates by tool, model, source, platform, project, day, length or type, with
         early and late calls compared except by tool; the arguments are those of `profile`.
         """
+        if by == "platform" and sessions is None:
+            chosen.setdefault("bots", True)
         return self.reliability(sessions, include_trivial=include_trivial, **chosen).grouped(by)
 
     def reliability(
@@ -249,12 +253,16 @@ class ExperienceFacade(Rooms):
         from journeyman.redaction.redactor import redacted_sessions
 
         if messages is not None:
-            judged = redacted_sessions([self._judged_messages(messages)[1]])
-        else:
-            judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
+            found = redacted_sessions([self._judged_messages(messages)[1]])
+            return Reliability(found, self._left_out(include_trivial=include_trivial))
+        if sessions is None:
+            leave_out_bots(chosen)
+        judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
         if not judged and (reason := self.sessions.no_match(**chosen)):
             raise WrongInput(reason)
-        return Reliability(judged, self._left_out(include_trivial=include_trivial))
+        everyone: SessionQuery = {**chosen, "bots": True}
+        bots = 0 if chosen.get("bots", True) else len(self.sessions.list(**everyone)) - len(judged)
+        return Reliability(judged, self._left_out(include_trivial=include_trivial), bots)
 
     def _left_out(self, *, include_trivial: bool) -> tuple[str, ...]:
         return () if include_trivial else self.settings.trivial_tools
@@ -414,6 +422,7 @@ class ExperienceFacade(Rooms):
         floor: float = MIN_SIMILARITY,
         alike: bool = False,
         template: str | None = None,
+        bots: bool = False,
         counted: bool = True,
     ) -> "Opening":
         """Return what a session on this task should start with, within the budget: from a
@@ -421,7 +430,8 @@ class ExperienceFacade(Rooms):
         definitions of the session, in any common shape; calls that do not fit them are translated
         or left out. `style` sets the presentation; by default, the settings for the `model` do.
         With `alike`, it shows the request nearest to the task and others that start the same way,
-        which helps small models.
+        which helps small models. Sessions of bots are used only with `bots`, or where there are no
+        others.
 
         With a `template`, only its patterns are considered, however little they resemble the task;
         the note names it, and the use is counted if `counted`.
@@ -447,6 +457,7 @@ class ExperienceFacade(Rooms):
             template=chosen,
             project=self.project_named(project),
             style=self._style(style, model),
+            bots=bots,
         )
         if counted and chosen is not None and not opening.is_empty:
             self.templates.count_use(chosen)
@@ -481,11 +492,11 @@ class ExperienceFacade(Rooms):
         )
         return next((one for one in same if one.remedy), None)
 
-    def playbook(self, project: Path | str = ".") -> "Playbook":
+    def playbook(self, project: Path | str = ".", *, bots: bool = False) -> "Playbook":
         """Return the playbook of a project, given by name or by a folder in it: commands that work,
-        recurring mistakes, frequently used files.
+        recurring mistakes, frequently used files. `bots` is that of `opening`.
         """
-        return self._opening_builder.playbook(self.project_named(project))
+        return self._opening_builder.playbook(self.project_named(project), bots=bots)
 
     def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
         """Return the recurring mistakes of these sessions that have a known fix, most frequent

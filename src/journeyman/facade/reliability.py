@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import get_args
 
+from msgspec.structs import replace
+
 from journeyman.records import JudgedSession
 from journeyman.records.errors import WrongInput
 from journeyman.reliability import By
@@ -13,16 +15,18 @@ from journeyman.reliability.trivial_tools import without_tools
 
 class Reliability:
     """Judged sessions, and how reliable their calls were. `sessions` are without the calls of the
-    trivial tools.
+    trivial tools, and `bots` counts the sessions of bots that were left out.
     """
 
-    def __init__(self, judged: Sequence[JudgedSession], trivial: Sequence[str]) -> None:
-        self._judged, self._trivial = judged, trivial
+    def __init__(
+        self, judged: Sequence[JudgedSession], trivial: Sequence[str], bots: int = 0
+    ) -> None:
+        self._judged, self._trivial, self._bots = judged, trivial, bots
         self.sessions = [*without_tools(judged, trivial)]
 
     def profile(self) -> Profile:
         """Return the profile; it names the calls that were left out."""
-        return profile(self._judged, trivial=self._trivial)
+        return replace(profile(self._judged, trivial=self._trivial), bots=self._bots)
 
     def grouped(self, by: By) -> tuple[Group, ...]:
         """Return the error rates by tool, model and so on, with early and late calls compared

@@ -54,10 +54,13 @@ class PlaybookFile(Struct, frozen=True, kw_only=True):
 
 
 class Playbook(Struct, frozen=True, kw_only=True):
-    """A project's playbook, most common first. `sessions` counts the sessions it is based on."""
+    """A project's playbook, most common first. `sessions` counts the sessions it is based on,
+    `bots` those of bots that were left out.
+    """
 
     project: str
     sessions: int = 0
+    bots: int = 0
     episodes: int = 0
     commands: tuple[PlaybookCommand, ...] = ()
     mistakes: tuple[PlaybookMistake, ...] = ()

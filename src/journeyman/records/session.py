@@ -14,6 +14,13 @@ that the user branched off, it belongs to a subagent, it was started fresh from 
 recorder names a parent without a reason."""
 
 
+BOT_PLATFORMS = (
+    *("sdk-cli", "sdk-py", "sdk-ts", "claude-code-github-action", "mcp", "exec", "codex_exec"),
+    *("cron", "oneshot", "webhook", "job"),
+)
+"""Headless entry points, of Journeyman's jobs too: a program speaks to the agent, not a person."""
+
+
 REDACTED_DETAIL = "redacted"
 """The detail of a session that was imported from a redacted export."""
 

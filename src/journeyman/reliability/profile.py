@@ -95,7 +95,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     `lengths` always holds the three bands, the shortest first. `types` are the sessions by type of
     work, each type with its early and late calls. `left_out` counts, by tool, the calls of trivial
     tools that are not in any other number. `further_failures` counts the groups of failures that
-    are not listed, and `further_errors` the errors in them.
+    are not listed, and `further_errors` the errors in them. `bots` counts the sessions of bots that
+    were left out.
     """
 
     sessions: int
@@ -125,6 +126,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     curve: Curve
     learning: LearningEffect
     note: str
+    bots: int = 0
 
 
 def profile(sessions: Sequence[JudgedSession], *, trivial: Iterable[str] = ()) -> Profile:

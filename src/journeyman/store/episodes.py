@@ -47,6 +47,7 @@ class EpisodeRow(NamedTuple):
     vector: bytes
     call_vector: bytes
     facts: EpisodeFacts
+    platform: str = ""
 
 
 decode_facts = msgspec.json.Decoder(EpisodeFacts).decode
@@ -54,7 +55,7 @@ decode_facts = msgspec.json.Decoder(EpisodeFacts).decode
 _INDEX = sa.select(
     *(episodes.c.row_id, *sessions.c["id", "source", "project"]),
     *episodes.c["at", "ending", "quarantined", "words", "call_words", "vector", "call_vector"],
-    episodes.c.facts,
+    *(episodes.c.facts, sessions.c.platform),
 ).join(sessions)
 _WHOLE: sa.Select[Any] = sa.select(
     episodes, sessions.c.id.label("session"), sessions.c.source, sessions.c.project
@@ -67,7 +68,9 @@ class Episodes(Repository):
     def rows(self) -> list[EpisodeRow]:
         """Return all episodes without their texts, in the order they were stored."""
         rows = self._read("reading episodes", _INDEX.order_by(episodes.c.row_id))
-        return [EpisodeRow._make((*row[:-1], decode_facts(row[-1]))) for row in rows]
+        return [
+            EpisodeRow._make((*row[:-2], decode_facts(row.facts), row.platform)) for row in rows
+        ]
 
     def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
         """Return the episodes with these row ids, in this order; missing rows are left out."""

@@ -9,12 +9,13 @@ import sqlalchemy as sa
 
 from journeyman.records.errors import WrongInput
 from journeyman.records.project import is_whole
+from journeyman.records.session import BOT_PLATFORMS
 from journeyman.store.tables import sessions
 
 
 class SessionFilters(TypedDict, total=False):
     """Filters on sessions, by their properties. `origin` is a source or a platform; the case of a
-    platform does not matter.
+    platform does not matter. Without `bots`, sessions in which no person spoke are left out.
     """
 
     project: str | None
@@ -27,6 +28,7 @@ class SessionFilters(TypedDict, total=False):
     until: float | None
     min_messages: int
     subagents: bool
+    bots: bool | None
     warm: bool | None
 
 
@@ -37,6 +39,13 @@ def conditions(**filters: Unpack[SessionFilters]) -> list[sa.ColumnElement[bool]
         known = ", ".join(_CONDITIONS)
         raise WrongInput(f"There is no filter {min(unknown)!r} on sessions. Filters are: {known}.")
     return [_CONDITIONS[name](value) for name, value in values.items() if value is not None]
+
+
+def leave_out_bots(filters: SessionFilters) -> None:
+    """Leave sessions of bots out, unless the filters name their platform or a tag."""
+    named = (filters.get("platform") or filters.get("origin") or "").lower()
+    if filters.get("bots") is None and not (filters.get("tag") or named in BOT_PLATFORMS):
+        filters["bots"] = False
 
 
 def in_project(name: str) -> sa.ColumnElement[bool]:
@@ -78,6 +87,9 @@ _CONDITIONS: dict[str, Callable[[Any], sa.ColumnElement[bool]]] = {
     "min_messages": lambda count: sessions.c.messages >= count,
     "subagents": lambda too: (
         sa.true() if too else sa.func.coalesce(sessions.c.lineage, "") != "subagent"
+    ),
+    "bots": lambda too: (
+        sa.true() if too else sa.func.lower(sessions.c.platform).not_in(BOT_PLATFORMS)
     ),
     "warm": lambda warm: (sessions.c.opening != "") == warm,
 }

@@ -65,6 +65,8 @@ def _phrase(name: str, value: Any) -> str:
         return f"minimum of {value:,} message{'' if value == 1 else 's'}"
     if name == "subagents":
         return "exclusion of subagents"
+    if name == "bots":
+        return "exclusion of bots (--bots)"
     if name == "warm":
         return "start with an opening" if value else "start without an opening"
     if name in ("since", "until"):
@@ -77,6 +79,8 @@ def _reason(connection: sa.Connection, name: str, value: Any) -> str:
         return _missing_value(connection, name, value)
     if name == "subagents":
         return "All of them are sessions of subagents."
+    if name == "bots":
+        return "All of them are sessions of bots; --bots includes them."
     if name == "warm":
         return f"{'None' if value else 'Every session'} started with an opening."
     if name == "min_messages":

@@ -32,12 +32,13 @@ _LONGEST_RESULT = 80
 class Briefing(Struct, frozen=True, kw_only=True):
     """The commands that the task is likely to need, likeliest first; mistakes that are common in
     such work; files that near requests used; and further episodes, each in a line. `sessions`
-    counts the sessions behind it; `project` is empty for the whole library. Without `for_task` it
-    is about the project as a whole, most common first.
+    counts the sessions behind it, `bots` those of bots that were left out; `project` is empty for
+    the whole library. Without `for_task` it is about the project as a whole, most common first.
     """
 
     project: str = ""
     sessions: int = 0
+    bots: int = 0
     commands: tuple[PlaybookCommand, ...] = ()
     mistakes: tuple[PlaybookMistake, ...] = ()
     files: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from journeyman.models.embedder import DIMENSIONS, Embedder
 from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookMistake
+from journeyman.records.session import BOT_PLATFORMS
 from journeyman.store.episodes import EpisodeFacts, EpisodeRow
 from journeyman.templates.argument_fields import SHELLS
 from journeyman.templates.briefing import Briefing, briefing_text, mistake_line, usage_line
@@ -79,6 +80,11 @@ def transferable_rows(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
     return [row._replace(facts=reduced(row.facts)) for row in rows]
 
 
+def of_people(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
+    """Return the episodes in which a person spoke; where only bots did, all of them."""
+    return [row for row in rows if row.platform.lower() not in BOT_PLATFORMS] or [*rows]
+
+
 class LikelyCommand(Struct, frozen=True, kw_only=True):
     """A command, and how likely a task is to need it."""
 
@@ -87,10 +93,15 @@ class LikelyCommand(Struct, frozen=True, kw_only=True):
 
 
 class Experience:
-    """The episodes of a project or library with their search index and playbook."""
+    """The episodes of a project or library with their search index and playbook. `bots` counts the
+    sessions of bots that were left out.
+    """
 
-    def __init__(self, project: str, rows: Sequence[EpisodeRow], embedder: Embedder) -> None:
+    def __init__(
+        self, project: str, rows: Sequence[EpisodeRow], embedder: Embedder, *, bots: int = 0
+    ) -> None:
         self.project = project
+        self.bots = bots
         self.rows = list(rows)
         self._embedder = embedder
         self._positions = {episode.row: at for at, episode in enumerate(self.rows)}
@@ -106,7 +117,7 @@ class Experience:
 
     @cached_property
     def playbook(self) -> Playbook:
-        return build_playbook(self.project, self.rows)
+        return msgspec.structs.replace(build_playbook(self.project, self.rows), bots=self.bots)
 
     def at(self, row: int) -> EpisodeRow:
         return self.rows[self._positions[row]]
@@ -238,6 +249,7 @@ def build_briefing(
     briefing = Briefing(
         project=playbook.project,
         sessions=playbook.sessions,
+        bots=playbook.bots,
         commands=tuple(commands[:commands_fit]),
         mistakes=tuple(mistakes[:mistakes_fit]),
         files=tuple(files[:files_fit]),

@@ -25,7 +25,7 @@ from journeyman.records import (
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
-from journeyman.store.session_filters import SessionFilters
+from journeyman.store.session_filters import SessionFilters, leave_out_bots
 from journeyman.store.store import Store
 from journeyman.store.unmatched_filters import describe
 from journeyman.templates.examples import CountTokens, example_tokens
@@ -84,10 +84,12 @@ class Library:
         **filters: Unpack[SessionFilters],
     ) -> Template:
         """Build a template from the newest sessions that may teach and match the filters, which are
-        those of `sessions.list`; `min_messages` has a default here. Omitted tags and texts are
+        those of `sessions.list`; `min_messages` has a default here, and sessions of bots are
+        left out unless `bots`, their platform or a tag selects them. Omitted tags and texts are
         taken from the previous version. Raises BadTemplate when no session teaches anything.
         """
         filters.setdefault("min_messages", MIN_MESSAGES)
+        leave_out_bots(filters)
         name = checked_template_name(name)
         previous = self._store.templates.find(name) or Template(name=name)
         kept_tags = previous.tags if tags is None else checked_tags(tags)

@@ -24,6 +24,7 @@ from journeyman.templates.examples import episode_pattern, example_tokens, note_
 from journeyman.templates.experience import (
     Experience,
     build_briefing,
+    of_people,
     project_briefing,
     transferable_rows,
 )
@@ -99,7 +100,7 @@ class OpeningBuilder:
         self._loading = threading.RLock()
         self._revision = -1
         self._rows: list[EpisodeRow] = []
-        self._experiences: dict[str, Experience] = {}
+        self._experiences: dict[tuple[str, bool], Experience] = {}
 
     def make(
         self,
@@ -110,6 +111,7 @@ class OpeningBuilder:
         template: Template | None = None,
         project: str = "",
         style: Style = "auto",
+        bots: bool = False,
     ) -> Opening:
         """Return the opening for a task, or for a template without a task. The note of an empty
         opening says why it is empty, that of others the template. Raises WrongInput without task
@@ -123,53 +125,61 @@ class OpeningBuilder:
         if is_small_talk(task):
             problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
             return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
-        experience = self.experience(project)
+        experience = self.experience(project, bots=bots)
         opening = self.from_experience(task, limits, experience, live=live, style=style)
         if opening.is_empty and experience.project == project != "":
-            elsewhere = self._elsewhere(project)
+            elsewhere = self._elsewhere(project, bots=bots)
             transferred = self.from_experience(task, limits, elsewhere, live=live, style=style)
-            return opening if transferred.is_empty else transferred
+            opening = opening if transferred.is_empty else transferred
+        if opening.is_empty and experience.bots:
+            left_out = f"Sessions of bots left out: {experience.bots:,}; --bots includes them."
+            return replace(opening, note=f"{opening.note} {left_out}")
         return opening
 
-    def experience(self, project: str = "") -> Experience:
+    def experience(self, project: str = "", *, bots: bool = False) -> Experience:
         """Return what was learned in a project; without a name, in the whole library. If nothing
-        was learned in the named project, return what other projects taught.
+        was learned in the named project, return what other projects taught. Unless `bots`, people's
+        sessions teach, and those of bots only where there are no others.
         """
+        key = (project, bots)
         with self._loading:
             revision = self._store.patterns.revision()
             if revision != self._revision:
                 self._rows = self._store.episodes.rows()
                 self._experiences = {}
                 self._revision = revision
-            if project not in self._experiences:
-                rows = [
+            if key not in self._experiences:
+                found = [
                     row for row in self._rows if not project or is_in_project(row.project, project)
                 ]
-                has_experience = bool(rows) or not project
-                self._experiences[project] = (
-                    Experience(project, rows, self._embedder)
-                    if has_experience
-                    else self._elsewhere(project)
+                rows = found if bots else of_people(found)
+                left_out = {row.session for row in found} - {row.session for row in rows}
+                self._experiences[key] = (
+                    Experience(project, rows, self._embedder, bots=len(left_out))
+                    if rows or not project
+                    else self._elsewhere(project, bots=bots)
                 )
-            return self._experiences[project]
+            return self._experiences[key]
 
-    def _elsewhere(self, project: str) -> Experience:
+    def _elsewhere(self, project: str, *, bots: bool) -> Experience:
         """Return the part of other projects' experience that transfers to any project."""
-        key = f"{project}\0"
+        key = (f"{project}\0", bots)
         with self._loading:
             if key not in self._experiences:
                 rows = [row for row in self._rows if not is_in_project(row.project, project)]
+                rows = rows if bots else of_people(rows)
                 transferable = Experience(ELSEWHERE, transferable_rows(rows), self._embedder)
                 self._experiences[key] = transferable
             return self._experiences[key]
 
-    def playbook(self, project: str) -> Playbook:
+    def playbook(self, project: str, *, bots: bool = False) -> Playbook:
         """Return a project's playbook, with requests for which its commands and files were used."""
-        experience = self.experience(project)
+        experience = self.experience(project, bots=bots)
         if experience.project != project or not project:
             return Playbook(project=project)
         requests = self._store.episodes.requests([episode.row for episode in experience.rows])
-        return build_playbook(project, experience.rows, requests)
+        playbook = build_playbook(project, experience.rows, requests)
+        return replace(playbook, bots=experience.bots)
 
     def for_project(self, project: str, tokens: int) -> Opening:
         """Return the opening of a session in a project before its task is known."""

@@ -39,6 +39,7 @@ def profile_answer(profile: Profile) -> Answer:
     lengths = [group for group in profile.lengths if group.sessions]
     return {
         **_fields(profile, "sessions", "messages", "calls"),
+        **({"bots_left_out": profile.bots} if profile.bots else {}),
         "apart": profile.refused + profile.interrupted,
         **_fields(profile, "unknown", "task_type"),
         "dominant_tool_type": profile.task_type,

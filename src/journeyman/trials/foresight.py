@@ -19,7 +19,7 @@ from journeyman.records.project import is_in_project
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
 from journeyman.templates.commands import commands_of
-from journeyman.templates.experience import Experience
+from journeyman.templates.experience import Experience, of_people
 from journeyman.templates.opening import Opening
 from journeyman.templates.opening_builder import OpeningBuilder
 from journeyman.templates.playbook import RECURRING, mistake_kind
@@ -108,9 +108,9 @@ def measure_foresight(
     """Measure foresight on what a store has learned; None if no later request used a command that
     worked.
     """
-    rows = [
-        row for row in store.episodes.rows() if not project or is_in_project(row.project, project)
-    ]
+    rows = of_people(
+        [row for row in store.episodes.rows() if not project or is_in_project(row.project, project)]
+    )
     earlier, later = _split(rows)
     # What a warm session used, its opening may have suggested.
     warm = {overview.session.id for overview in store.sessions.list(warm=True)}

@@ -361,7 +361,7 @@ class TestTemplates:
     def test_build_fails_if_no_session_teaches(self, jm):
         record(jm, "lost", LOST, outcome=0.0)
         with pytest.raises(
-            BadTemplate, match=r"None .* matching sessions \(minimum of 1 message\)"
+            BadTemplate, match=r"None .* matching sessions \(minimum of 1 message, "
         ):
             jm.build_template("x", min_messages=1)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from journeyman.confirm.service_options import FOREIGN_SERVICE, probe
+from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import Unanswered
@@ -253,7 +253,8 @@ def _check_hermes(installer: Installer) -> Iterator[Finding]:
 def _check_confirmations(installer: Installer, journeyman: Journeyman, record: Record) -> Finding:
     """Return whether the gate could ask a person now."""
     name, confirm = "confirmations", journeyman.settings.confirm
-    if not confirm.url and probe(confirm.host, confirm.port).is_of_another_home(installer.home):
+    served = "" if confirm.url else probe(confirm.host, confirm.port).home
+    if served not in ("", home_id(installer.home)):
         found = f"Risky calls are blocked: {FOREIGN_SERVICE.format(port=confirm.port)}."
         advice = "Stop it, or: journeyman config set confirm.port PORT"
         return Finding(name, "problem", found, advice)
