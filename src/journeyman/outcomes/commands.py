@@ -4,11 +4,13 @@ and for a command, which program sets the exit code and what that code means.
 
 import re
 from functools import lru_cache
+from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 import msgspec
 
 from journeyman.outcomes.rules import RULES, Rule
-from journeyman.text.shell import deciding_command
+from journeyman.text.shell import commands
 
 RUNS = frozenset(
     (
@@ -75,42 +77,94 @@ def command_of(arguments: str) -> str:
     return ""
 
 
-_ANSWERS = tuple(
-    (row, re.compile(rf"(?:\S+/)?(?:{row.patterns[0]})(?=\s|$)")) for row in RULES["answering"]
+# What may stand before a program: assignments, and programs that run another.
+_PREFIX = (
+    r"(?:\w+=\"?\$\(\s*|\w+=\S*\s+|!\s+|(?:sudo|time|env|nice|nohup|npx|bunx|xargs)\s+(?:-\S+\s+)*"
+    r"|timeout\s+(?:-\S+\s+)*\S+\s+|(?:uv|poetry|pipenv|pdm|rye|hatch|conda|coverage) run\s+(?:\S+\s+){0,4}?"
+    r"|(?:docker|podman)\S*(?: compose)? (?:exec|run)\s+(?:\S+\s+){1,8}?|bundle exec\s+"
+    r"|(?:npm|pnpm|yarn|bun|mise) (?:exec|dlx|x)\s+(?:\S+\s+){0,2}?(?:--\s+)?"
+    r"|(?:\S+/)?python[\d.]*\s+(?:-\w+\s+)*?-m\s+)*"
 )
 
-_PREFIX = re.compile(r"(?:\w+=\S*\s+|sudo\s+|time\s+|!\s+|xargs\s+(?:-\S+\s+)*)*")
+
+def _program(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"{_PREFIX}(?:\S+/)?(?:{'|'.join(patterns)})(?=[\s)]|$)")
 
 
-def deciding_program(arguments: str) -> str:
-    """Return the command whose exit code a call reports, without wrappers such as `sudo`."""
-    command = deciding_command(command_of(arguments))
-    return command[_PREFIX.match(command).end() :]  # type: ignore[union-attr]  # it matches anything
+_ANSWERS = tuple((row, _program(row.patterns)) for row in RULES["answering"])
+_RUNNERS = tuple((row, _program(row.patterns)) for row in RULES["runner"])
+
+
+_SHOWING = _program(
+    (
+        "cat|bat|head|tail|sed|awk|grep|egrep|rg|ls|find|wc|sort|uniq|cut|tree|echo|printf|jq|yq",
+        r"less|more|nl|strings|gh|json\.tool",
+        "git (?:--no-pager )?(?:show|diff|log|grep|blame|status|branch|ls-files|cat-file)",
+    )
+)
 
 
 def answers_no(arguments: str, exit_code: int, output: str) -> Rule | None:
     """Return the rule by which this exit code is an answer, such as `grep` finding nothing, rather
-    than a failure; None if there is none.
+    than a failure; None if there is none. Of `test -f a && cat a`, the first part answered.
     """
-    deciding = deciding_program(arguments)
-    for row, program in _ANSWERS:
-        if exit_code in row.codes and program.match(deciding):
-            return None if row.silent and output.strip() else row
+    for index, (command, operators) in enumerate(reversed(commands(command_of(arguments)))):
+        if index and "&" not in operators:
+            break
+        for row, program in _ANSWERS:
+            if exit_code in row.codes and program.match(command):
+                return None if row.silent and output.strip() else row
+        if not _SHOWING.match(command):
+            break
     return None
-
-
-_SHOWING = re.compile(
-    r"(?:\S+/)?(?:cat|bat|head|tail|sed|awk|grep|egrep|rg|ls|find|wc|sort|uniq|cut|tree|echo|printf"
-    r"|jq|yq|less|more|nl|strings|gh|python3? -m json\.tool"
-    r"|git (?:--no-pager )?(?:show|diff|log|grep|blame|status|branch|ls-files|cat-file))(?=\s|$)"
-)
 
 
 def only_shows(arguments: str) -> bool:
     """Return whether a command ends by printing content, which may contain any words: a file, the
     history, or the output of a pipe, whose exit code is that of its last program.
     """
-    return _SHOWING.match(deciding_program(arguments)) is not None
+    parts = commands(command_of(arguments))
+    return bool(parts) and _SHOWING.match(parts[-1][0]) is not None
+
+
+class HiddenRun(NamedTuple):
+    """A test, lint or build whose exit code the command hides: whether no output means success,
+    whether the end of the output may be missing, and whether the command prints the code.
+    """
+
+    silent: bool
+    cut: bool
+    prints_code: bool
+
+
+# The operators after a run that hide its exit code, with `c` for each command between them.
+_HIDES = re.compile(r"/|b|;[^c]*c|(?:^|\))\|")
+_HIDES_WITH_PIPEFAIL = re.compile(r"/|b|;[^c]*c")
+_KEEPS = re.compile("(?:head|tail|tee|cat)(?: |$)")
+
+
+def hidden_run(arguments: str) -> HiddenRun | None:
+    """Return the first test, lint or build of a command whose exit code another part of the command
+    replaces, as in `make test | tail`, `make || true` and `make; echo done`. None if there is none.
+    """
+    text = command_of(arguments)
+    hides = _HIDES_WITH_PIPEFAIL if "pipefail" in text else _HIDES
+    parts = commands(text)
+    for index, (command, operators) in enumerate(parts):
+        later = parts[index + 1 :]
+        if not hides.search(operators + "".join(f"c{one}" for _, one in later)):
+            continue
+        for row, program in _RUNNERS:
+            if program.match(command):
+                piped = takewhile(lambda pair: pair[0][1][-1:] == "|", pairwise(parts[index:]))
+                filters = [one for _, (one, _) in piped]
+                prints = bool(later) and operators[:1] == ";" and "$?" in later[0][0]
+                return HiddenRun(
+                    silent=row.silent and all(_KEEPS.match(one) for one in filters),
+                    cut=any(one.startswith("head") for one in filters),
+                    prints_code=prints or "PIPESTATUS" in text.upper(),
+                )
+    return None
 
 
 _ECHO = re.compile(

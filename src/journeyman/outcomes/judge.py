@@ -10,6 +10,7 @@ import msgspec
 from journeyman.outcomes import phrases, structure
 from journeyman.outcomes.commands import (
     answers_no,
+    hidden_run,
     masked_failure,
     only_shows,
     runs_commands,
@@ -22,7 +23,6 @@ from journeyman.records import Call, ResultFlags, Verdict, VerdictKind, VerdictS
 from journeyman.records.errors import NotACall
 
 _NO_RESULT = Verdict(status="unknown", rule="no_result")
-_EMPTY = Verdict(status="ok", rule="text.empty")
 _PLAIN = Verdict(status="ok", rule="text.plain")
 
 _ARROW = "→"
@@ -93,16 +93,20 @@ def _verdict(status: VerdictStatus, kind: VerdictKind, rule: str, evidence: str)
 def _failed(call: Call, text: str, rule: str) -> Verdict:
     """Return the verdict on a call that is known to have failed; its text determines how."""
     verdict = _by_result(call, text, _DEEPEST)
-    if verdict.status in ("ok", "unknown"):
+    if verdict.status in ("ok", "unknown") and verdict.kind != "no_match":
         kind, line = failure_line(text)
         return _verdict("failed", kind or kind_of(line), rule, line)
     return msgspec.structs.replace(verdict, rule=rule)
 
 
 def _succeeded(call: Call, text: str, rule: str) -> Verdict:
-    """Return the verdict on a call that is reported as successful, unless it masks a failure."""
+    """Return the verdict on a call that is reported as successful, unless the command hides how it
+    ended.
+    """
     if "||" in call.arguments and (line := masked_failure(call.arguments, text)):
         return Verdict(status="failed", kind="masked", rule="commands.masked", evidence=line)
+    if runs_commands(call.tool) and (run := hidden_run(call.arguments)):
+        return phrases.run_verdict(run, text)
     return Verdict(status="ok", rule=rule)
 
 
@@ -110,7 +114,7 @@ def _by_result(call: Call, text: str, depth: int) -> Verdict:
     """Judge by the result: its structure, the harness's phrases, then general text."""
     text = without_heading(text.strip())
     if not text:
-        return _EMPTY
+        return _succeeded(call, text, "text.empty")
     # An exit code that a harness appends counts, whatever the output before it looks like.
     if runs_commands(call.tool) and (stated := phrases.exit_at_end(text)):
         return _by_exit(call, stated.code, stated.output, rule=stated.id)
@@ -190,8 +194,7 @@ def _by_fields(call: Call, fields: dict[str, Any], depth: int) -> Verdict:
     if code:
         if meaning := structure.harmless_meaning(fields):
             return Verdict(status="ok", kind="no_match", rule="fields.meaning", evidence=meaning)
-        no_error, output = structure.reports_no_error(fields), structure.output_text(fields)
-        return _by_exit(call, code, output, no_error=no_error, rule="fields.exit_code")
+        return _by_exit(call, code, structure.output_text(fields), rule="fields.exit_code")
     if verdict := structure.verdict("reported", report):
         return verdict
     if code == 0:
@@ -251,10 +254,11 @@ def _by_phrases(call: Call, text: str) -> Verdict:
         kind: VerdictKind = rule.kind or (kind_of(text[:600]) if rule.status == "failed" else "")
         return _verdict(rule.status, kind, rule.id, _summary_line(text))
     if runs_commands(call.tool):
-        if complaint := find_complaint(call.arguments, text):
+        verdict = _succeeded(call, text, "text.plain")
+        if verdict.rule == "text.plain" and (complaint := find_complaint(call.arguments, text)):
             rule, line = complaint
             return _verdict("failed", rule.kind or kind_of(line), rule.id, line)
-        return _succeeded(call, text, "text.plain")
+        return verdict
     is_content = shows_content(call.tool)
     if bare := phrases.bare_failure(text, is_content=is_content):
         return _verdict("failed", kind_of(text), bare.id, text)
@@ -293,14 +297,17 @@ def _is_only_content(call: Call, rule: Rule, text: str) -> bool:
     return shows_content(call.tool) and not is_named
 
 
-def _by_exit(call: Call, code: int, output: str, *, rule: str, no_error: bool = False) -> Verdict:
-    """Judge by a stated exit code. With `no_error`, the harness reports that it is not an error."""
+def _by_exit(call: Call, code: int, output: str, *, rule: str) -> Verdict:
+    """Judge by a stated exit code."""
     if code == 0:
         return _succeeded(call, output, rule)
     stated = f"exit code {code}"
     content = unwrapped(output.strip()).text
     if answers_no(call.arguments, code, content) is not None:
-        return _verdict("ok" if no_error else "failed", "no_match", rule, stated)
+        verdict = _succeeded(call, content, rule)
+        if verdict.status == "failed":
+            return verdict
+        return _verdict(verdict.status, "no_match", rule, stated)
     kind, line = failure_line(content)
     evidence = f"{stated}: {line}" if line else stated
     match = phrases.near_end(content) or phrases.at_head(content)

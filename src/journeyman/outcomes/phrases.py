@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from journeyman.outcomes.commands import only_shows
+from journeyman.outcomes.commands import HiddenRun, only_shows
 from journeyman.outcomes.rules import RULES, Rule, RuleMatch, excerpt, finder
 from journeyman.records import Refuser, Verdict, VerdictKind
 
@@ -189,6 +189,49 @@ def find_complaint(arguments: str, output: str) -> tuple[Rule, str] | None:
             end = output.partition("\n")[0]
             match = _find_shell_error(end)
     return match and (match.rule, end[match.start :].partition("\n")[0])
+
+
+_ANYWHERE = ("programs.tests", "programs.build", "programs.compiler")
+_find_run_failure = finder(
+    (*RULES["run_failed"], *(row for row in RULES["summary"] if row.id in _ANYWHERE)), on_lines=True
+)
+_find_pass = finder(RULES["run_passed"], on_lines=True)
+_find_whole_pass = finder([row for row in RULES["run_passed"] if not row.general], on_lines=True)
+_TASK = re.compile(r"^\[[\w:.@/-]{1,60}\] ", re.MULTILINE)
+"""What task runners and Maven put before each line."""
+
+_PRINTED_CODE = re.compile(r"(?:^|[\s:=(])(\d{1,3})\W{0,4}\Z")
+_NOTHING = re.compile(r"\W*(?:(?:\w+ )?completed with no output|no (?:output|content)|output)?\W*")
+
+
+def run_verdict(run: HiddenRun, output: str) -> Verdict:
+    """Return the verdict on a test, lint or build by its own words: those of failure, then those of
+    success; without either it is unknown.
+    """
+    text = output.replace("\\n", "\n") if output[:1] in ("{", '"', "[") else output
+    if "[" in text:
+        text = _TASK.sub("", _COLOURS.sub("", text))
+    last = text.rstrip().rpartition("\n")[2]
+    printed = _PRINTED_CODE.search(last) if run.prints_code else None
+    if printed and int(printed[1]) == 0:
+        return Verdict(status="ok", rule="runs.printed_code", evidence=excerpt(last))
+    match, part = _find_run_failure(text), text
+    if match is None:
+        match, part = _find_error(last), last
+    if match is None and not printed and (passed := (_find_whole_pass if run.cut else _find_pass)(text)):
+        return Verdict(status="ok", rule=passed.rule.id)
+    if match is None:
+        part = _end(text)
+        match = _find_error(part)
+    if match is not None:
+        line = part[match.start :].partition("\n")[0]
+        kind = match.rule.kind or kind_of(line)
+        return Verdict(status="failed", kind=kind, rule=match.rule.id, evidence=excerpt(line))
+    if printed:
+        return Verdict(status="failed", kind="exit_code", rule="runs.printed_code", evidence=excerpt(last))
+    if run.silent and _NOTHING.fullmatch(text):
+        return Verdict(status="ok", rule="runs.silent")
+    return Verdict(status="unknown", rule="runs.hidden")
 
 
 def failure_line(output: str) -> tuple[VerdictKind, str]:

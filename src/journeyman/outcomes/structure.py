@@ -144,11 +144,6 @@ def harmless_meaning(fields: Fields) -> str:
     return meaning if isinstance(meaning, str) and "not an error" in meaning else ""
 
 
-def reports_no_error(fields: Fields) -> bool:
-    """Return whether the harness reports no error despite an exit code other than 0."""
-    return "error" in fields and not error_text(fields) and "exit_code_meaning" not in fields
-
-
 _ENVELOPE_FIELDS = (
     *("detailedContent", "type", "id", "jsonrpc", "meta", "structuredContent", "annotations"),
     "name",

@@ -23,9 +23,14 @@ _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _SEPARATORS = frozenset(
     {"&&", "||", ";", ";;", "&", "\n", "(", ")", "{", "}", "then", "do", "done", "else", "fi"}
 )
-_ENDS_WITH_LAST = frozenset(
-    {"program", "list", "pipeline", "negated_command", "subshell", "compound_statement"}
-)
+_ASSIGNMENTS = frozenset({"variable_assignment", "variable_assignments"})
+_OPERATORS = {
+    **dict.fromkeys(("|", "|&"), "|"),
+    **dict.fromkeys((";", ";;", "\n", "then", "do", "else", "elif"), ";"),
+    **dict.fromkeys((")", "}", "done", "fi", "esac"), ")"),
+    **{"&&": "&", "||": "/", "&": "b"},
+}
+_NOT_RUN = LEAVES | {"file_redirect", "herestring_redirect", "heredoc_body", "string"}
 
 _UNSAFE = re.compile("[\x00\U00010000-\U0010ffff]")
 _PLACEHOLDER = re.compile(r"<([a-z_]+:\d+)>")
@@ -72,30 +77,27 @@ def join_adjacent(nodes: Iterable[Node], render: Callable[[Node], str]) -> list[
     return words
 
 
-def deciding_command(text: str) -> str:
-    """Return the simple command whose exit code the shell would return: the last one that runs.
-    Empty if the text is too long or holds no command.
+def commands(text: str) -> list[tuple[str, str]]:
+    """Return the simple commands of a text in the order in which they stand, each with the operators
+    between it and the next, one character each: `|`, `&` (and), `/` (or), `;` (also a line break),
+    `)` (the end of a group) and `b` (in the background). The last command is the one whose exit code
+    the shell returns. Empty if the text is too long.
     """
-    if not is_parseable(text):
-        return ""
-    node = parse(text.strip())
-    while True:
-        parts = [part for part in node.named_children if part.type != "comment"]
-        if node.type in _ENDS_WITH_LAST and parts:
-            node = parts[-1]
-        elif node.type == "redirected_statement" and parts[0].type not in REDIRECTS:
-            node = _piped_after_document(parts) or parts[0]
-        else:
-            return source(node)
-
-
-def _piped_after_document(parts: list[Node]) -> Node | None:
-    """Return what follows a here-document on its first line, as in `cat <<END | sort`."""
-    for redirect in parts:
-        for part in redirect.named_children if redirect.type == "heredoc_redirect" else ():
-            if part.type == "pipeline":
-                return part
-    return None
+    found: list[list[str]] = []
+    waiting = [parse(text.strip())] if is_parseable(text) else []
+    while waiting:
+        node = waiting.pop()
+        if node.type in _COMMANDS or node.type in _ASSIGNMENTS:
+            if found and not found[-1][1]:
+                found[-1][1] = ";"
+            found.append([source(node), ""])
+        elif operator := _OPERATORS.get(node.type):
+            if found:
+                found[-1][1] += operator
+        elif node.type not in _NOT_RUN:
+            # The tree nests lists and pipelines in ways that differ from how the shell runs them.
+            waiting.extend(reversed(node.children))
+    return [(command, operators) for command, operators in found]
 
 
 def pipelines(text: str) -> list[list[str]]:
