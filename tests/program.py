@@ -4,6 +4,7 @@ separate process that can be signalled.
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,13 @@ from typing import Any
 from tests.waiting import LONGEST_S
 
 from journeyman import cli
+
+PYTHON = shlex.quote(sys.executable)
+"""This interpreter, for a shell. The first on the search path may need files of another home."""
+
+PYTHON_SCRIPT = f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" \"$@\"\n' '''\n"
+"""The first lines of a program for this interpreter, as pip writes them: its path may have a space
+or be long."""
 
 
 class Command:

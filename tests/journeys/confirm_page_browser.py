@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Protocol
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -40,8 +39,7 @@ DENY = ".decision button.deny"
 
 def chromium() -> str:
     """Return the path of Chromium, or an empty string if it is not installed."""
-    usual = Path("/usr/bin/chromium")
-    return str(usual) if usual.exists() else shutil.which("chromium") or ""
+    return shutil.which("chromium") or ""
 
 
 @contextmanager

@@ -1,14 +1,13 @@
 """Sessions of the real Claude Code, two versions of it, against its own transcripts."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.claude_code_host import blocks, run_claude, tokens, transcripts
 from tests.clients import HOOK, ClientHome, Imported
-from tests.program import Command
+from tests.program import PYTHON, Command
 
 from journeyman.testing import ScriptedServer, calls, says
 
@@ -112,7 +111,7 @@ class TestClaudeCode:
         with ScriptedServer(script) as server:
             claude = ClaudeCode(name, tmp_path, server)
             hook = claude.home.write("hook.py", HOOK)
-            hooks = [{"type": "command", "command": f"{sys.executable} {hook}"}]
+            hooks = [{"type": "command", "command": f"{PYTHON} {hook}"}]
             before_tools = [{"matcher": "Bash", "hooks": hooks}]
             settings = {"hooks": {"PreToolUse": before_tools}}
             claude.home.write(".claude/settings.json", settings)

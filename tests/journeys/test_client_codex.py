@@ -1,7 +1,6 @@
 """Sessions of the real Codex against its own rollouts."""
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 from tests.clients import HOOK, ClientHome, Imported
 from tests.codex_host import configure_codex, payloads, run_codex, tokens
-from tests.program import Command
+from tests.program import PYTHON, Command
 
 from journeyman.testing import ScriptedServer, calls, says
 
@@ -23,7 +22,7 @@ class Codex:
         self.home = ClientHome(folder)
         configure_codex(self.home, server)
         hook = self.home.write("hook.py", HOOK)
-        hooks = [{"type": "command", "command": f"{sys.executable} {hook}"}]
+        hooks = [{"type": "command", "command": f"{PYTHON} {hook}"}]
         before_tools = [{"matcher": "Bash", "hooks": hooks}]
         self.home.write(".codex/hooks.json", {"hooks": {"PreToolUse": before_tools}})
 

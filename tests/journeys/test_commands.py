@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.import_speed import write_large_claude_log
-from tests.program import Command
+from tests.program import PYTHON, Command
 from tests.waiting import LONGEST_S
 
 from journeyman.agent.tools import confinement
@@ -638,7 +638,7 @@ class TestSettings:
 
 def test_a_pipe_that_is_closed_early_is_not_an_error(filled: Command) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m journeyman sessions list --limit 100 --json | head -1",
+        f"{PYTHON} -m journeyman sessions list --limit 100 --json | head -1",
         shell=True,
         env=filled.environ,
         capture_output=True,

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import shutil
 import signal
 import stat
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.hosts import HostHome, ask, end_process, serving
-from tests.program import Command
+from tests.program import PYTHON_SCRIPT, Command
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
@@ -42,12 +43,12 @@ def files_below(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def own_commands(file: Path) -> list[str]:
+def own_commands(file: Path) -> list[list[str]]:
     hooks = json.loads(file.read_bytes())["hooks"]
     commands = [
         hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]
     ]
-    return [command for command in commands if "journeyman/hosts/client.py" in command]
+    return [shlex.split(line) for line in commands if "journeyman/hosts/client.py" in line]
 
 
 @pytest.fixture
@@ -85,7 +86,9 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-CODEX = """#!{python}
+CODEX = (
+    PYTHON_SCRIPT
+    + """
 import json, os, sys
 if sys.argv[1:] == ["--version"]:
     print("codex-cli 0.169.0")
@@ -102,6 +105,7 @@ for line in sys.stdin:
     data = [{{"hooks": hooks}}]
     print(json.dumps({{"id": asked["id"], "result": {{"data": data}}}}), flush=True)
 """
+)
 
 
 class TestActivity:
@@ -120,7 +124,7 @@ class TestActivity:
     ) -> None:
         program = tmp_path / "bin/codex"
         person.environ["PATH"] = f"{program.parent}:/usr/bin:/bin"
-        write_program(program, CODEX.format(python=sys.executable, status="untrusted"))
+        write_program(program, CODEX.format(status="untrusted"))
         person("hosts", "install", "codex", "--yes")
         listed, finding = self.codex(person)
         assert listed["state"] == "not active"  # Codex was never started
@@ -130,7 +134,7 @@ class TestActivity:
         assert "PreToolUse (untrusted)" in listed["problem"]
         assert "Start `codex` in a terminal" in listed["advice"]
         assert (finding["status"], finding["found"]) == ("note", listed["problem"])
-        write_program(program, CODEX.format(python=sys.executable, status="trusted"))
+        write_program(program, CODEX.format(status="trusted"))
         listed, finding = self.codex(person)
         assert (listed["state"], finding["status"]) == ("installed", "ok")
 
@@ -181,7 +185,7 @@ class TestInstallation:
         commands = own_commands(person.home / FILES["claude-code"])
         assert len(commands) == 6
         for line in commands:
-            python, first, second, client, home, host, *_ = line.split()
+            python, first, second, client, home, host, *_ = line
             assert (python, first, second) == (sys.executable, "-I", "-S")
             assert Path(client).is_file()
             assert (home, host) == (str(person.home / ".journeyman"), "claude-code")
@@ -204,10 +208,10 @@ class TestInstallation:
     def test_parts_can_be_left_out(self, person: Command) -> None:
         settings = person.home / FILES["claude-code"]
         person("hosts", "install", "claude-code", "--no-gate", "--no-import", "--yes")
-        events = {command.split()[6] for command in own_commands(settings)}
+        events = {command[6] for command in own_commands(settings)}
         assert events == {"SessionStart", "UserPromptSubmit", "PostToolUseFailure"}
         person("hosts", "install", "claude-code", "--no-opening", "--yes")
-        events = {command.split()[6] for command in own_commands(settings)}
+        events = {command[6] for command in own_commands(settings)}
         assert events == {"PreToolUse", "Stop", "SessionEnd"}
         flags = ("--no-opening", "--no-gate", "--no-import")
         nothing = person("hosts", "install", "claude-code", *flags, code=1)
@@ -351,7 +355,7 @@ class TestSafety:
         assert listed["claude-code"]["state"] == "outdated"
         person("hosts", "install", "claude-code", "--yes")
         commands = own_commands(person.home / FILES["claude-code"])
-        assert {command.split()[4] for command in commands} == {str(person.home / ".journeyman")}
+        assert {command[4] for command in commands} == {str(person.home / ".journeyman")}
         person("hosts", "remove", "claude-code", "--yes")
         assert (person.home / FILES["claude-code"]).read_bytes() == SETTINGS.encode()
 

@@ -4,7 +4,6 @@ import io
 import json
 import re
 import subprocess
-import sys
 from html.parser import HTMLParser
 from typing import get_args
 from xml.etree import ElementTree as ET
@@ -12,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from tests.program import Command
+from tests.program import PYTHON, Command
 from tests.tables import table
 
 from journeyman import Journeyman
@@ -88,7 +87,7 @@ class TestJudge:
         line = json.dumps({"tool": "q", "result_text": "fine"})
         (command.home / "calls.jsonl").write_text(f"{line}\n" * 20_000)
         done = subprocess.run(
-            f"{sys.executable} -m journeyman judge calls.jsonl | head -n 1",
+            f"{PYTHON} -m journeyman judge calls.jsonl | head -n 1",
             shell=True,
             cwd=command.home,
             env=command.environ,

@@ -2,9 +2,9 @@
 
 import json
 import socket
-import sys
 
 import pytest
+from tests.program import PYTHON
 from tests.tables import table
 
 from journeyman.agent.dispatch import Dispatch, ask_when_unconfined
@@ -64,7 +64,7 @@ def connect_code(server):
 
 
 CALLS = {
-    "terminal": lambda code: {"command": f'echo x >> tries; {sys.executable} -c "{code}"'},
+    "terminal": lambda code: {"command": f'echo x >> tries; {PYTHON} -c "{code}"'},
     "execute_code": lambda code: {"code": f"open('tries', 'a').write('x\\n')\n{code}"},
 }
 

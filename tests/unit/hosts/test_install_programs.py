@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from tests.program import PYTHON_SCRIPT
 from tests.tables import table
 
 from journeyman import Journeyman
@@ -99,7 +100,7 @@ class TestHermes:
         assert {path: find_interpreter(path, environ) for path in texts} == texts
 
     def test_what_its_environment_says(self, tmp_path: Path) -> None:
-        program = write_program(tmp_path / "hermes", f"#!{sys.executable}\n")
+        program = write_program(tmp_path / "hermes", PYTHON_SCRIPT)
         found = find_environment(str(program), os.environ)
         assert found is not None
         assert found.python == sys.executable
@@ -123,7 +124,9 @@ class TestHermes:
             _remote_parser("/nonexistent/python", os.environ)("a: 1")
 
 
-CODEX = """#!{python}
+CODEX = (
+    PYTHON_SCRIPT
+    + """
 import json, sys
 assert sys.argv[1:] == ["app-server"]
 for line in sys.stdin:
@@ -140,12 +143,13 @@ for line in sys.stdin:
         data = [{{"hooks": hooks, "warnings": ["look"], "errors": []}}]
         print(json.dumps({{"id": asked["id"], "result": {{"data": data}}}}), flush=True)
 """
+)
 
 
 class TestCodex:
     def test_untrusted_hooks_of_its_own_are_skipped(self, tmp_path: Path) -> None:
         command = "/p -I -S /x/journeyman/hosts/client.py /h codex PreToolUse"
-        text = CODEX.format(python=sys.executable, command=command)
+        text = CODEX.format(command=command)
         program = write_program(tmp_path / "codex", text)
         found = read_hooks(str(program), os.environ, tmp_path)
         assert found is not None

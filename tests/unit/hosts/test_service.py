@@ -166,10 +166,10 @@ class TestServer:
         with HookServer(desk.service, tmp_path / "home"):
             yield desk
 
-    def send(self, desk: Desk, operation: str, body: Any, timeout_s: float = LONGEST_S) -> Any:
+    def send(self, desk: Desk, operation: str, body: Any) -> Any:
         home = str(desk.journeyman.settings.home)
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return json.loads(request(home, operation, "hermes", sent, timeout_s=timeout_s))
+        return json.loads(request(home, operation, "hermes", sent, timeout_s=LONGEST_S))
 
     def test_answers_and_errors(self, served: Desk) -> None:
         asked = {"session": "s1", "task": TASK, "cwd": served.project}
@@ -199,8 +199,11 @@ class TestServer:
     def test_an_opening_that_takes_too_long_is_none(self, served: Desk) -> None:
         building = served.service.openings._building
         asked = {"session": "s1", "task": TASK, "cwd": served.project}
-        with building:
-            first = self.send(served, "opening", asked, timeout_s=0.3)
+        with building, socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(socket_path(str(served.journeyman.settings.home)))
+            connection.sendall(b"1 opening hermes 300\n" + json.dumps(asked).encode())
+            connection.shutdown(socket.SHUT_WR)
+            first = json.loads(connection.makefile("rb").read().removeprefix(b"ok\n"))
         assert (first["state"], first["reason"]) == ("cold", "it was not ready in time")
         assert self.send(served, "opening", asked) == first
 

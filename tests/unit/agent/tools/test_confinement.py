@@ -3,7 +3,6 @@
 import os
 import platform
 import pwd
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.program import PYTHON
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
@@ -55,9 +55,6 @@ def confined_workspace(root, *, namespaces=True):
 def run(workspace, command):
     return workspace.run(["/bin/bash", "-c", command], timeout_s=LONGEST_S, characters=5_000)
 
-
-PYTHON = shlex.quote(sys.executable)
-"""Not the first on the search path: that may need files of another home."""
 
 ATTEMPTS = {
     "read": "cat {outside}/secret",

@@ -7,6 +7,7 @@ import struct
 import sys
 
 import pytest
+from tests.program import PYTHON
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
@@ -197,7 +198,7 @@ print(libc.syscall(425, 8, ctypes.create_string_buffer(120)), errno.errorcode[ct
 ORDINARY_COMMANDS = {
     "git": "git init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m c"
     " && git log --format=%s",
-    "pip": f"{sys.executable} -m pip --version",
+    "pip": f"{PYTHON} -m pip --version",
     "pipes": "echo a | tee b | cat <(echo c) -",
     "names": "getent passwd $(id -u); id",
 }

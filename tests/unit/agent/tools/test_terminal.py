@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+from tests.program import PYTHON
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
@@ -201,17 +202,17 @@ EXCESSIVE = {
         "[Command ended: it started more than 100 processes (agent.processes)]",
     ),
     "memory": (
-        f"{sys.executable} -c 'x = []\nwhile True: x.append(bytearray(10**6))'",
+        f"{PYTHON} -c 'x = []\nwhile True: x.append(bytearray(10**6))'",
         "[Command ended: it used more than 300 MB of memory (agent.memory_mb)]",
     ),
     "memory of many": (
-        f"for i in 1 2 3 4 5; do {sys.executable} -c 'import time; x = bytearray(10**8); "
+        f"for i in 1 2 3 4 5; do {PYTHON} -c 'import time; x = bytearray(10**8); "
         "time.sleep(20)' & done; wait",
         "[Command ended: it used more than 300 MB of memory (agent.memory_mb)]",
     ),
     "shared memory": (
         "head -c 200M /dev/zero > /dev/shm/x; rm /dev/shm/x; "
-        f"{sys.executable} -c 'import mmap; x = mmap.mmap(-1, 10**9)\n"
+        f"{PYTHON} -c 'import mmap; x = mmap.mmap(-1, 10**9)\n"
         "while True: x.write(bytes(10**6))'",
         "[Command ended: it used more than 300 MB of memory (agent.memory_mb)]",
     ),
@@ -224,7 +225,7 @@ EXCESSIVE = {
         "[Command ended: it wrote more than 100 MB (agent.written_mb)]",
     ),
     "deleted files": (
-        f'{sys.executable} -c \'import os\nkept = []\nwhile True:\n f = open("x", "wb")\n '
+        f'{PYTHON} -c \'import os\nkept = []\nwhile True:\n f = open("x", "wb")\n '
         'os.unlink("x")\n f.write(bytes(10**7))\n kept.append(f)\'',
         "[Command ended: it wrote more than 100 MB (agent.written_mb)]",
     ),
