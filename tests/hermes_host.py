@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients import CLIENTS
+from tests.clients import CLIENTS, client_program
 from tests.hosts import HostHome
 from tests.waiting import until
 
@@ -125,6 +125,9 @@ class HermesHome(HostHome):
     def hermes(self, *arguments: str, code: int | None = 0) -> str:
         """Run Hermes, and return what it printed."""
         return self.run(self.program, *arguments, code=code, **self.environ)
+
+    def uninstall(self) -> None:
+        self.program = client_program("hermes")
 
     def ask(self, prompt: str, *arguments: str) -> str:
         """Have Hermes answer one prompt."""

@@ -20,15 +20,19 @@ _GARBAGE = b'{"jsonrpc": "2.0", "result": {"decision": "allow"}}\n'
 
 @contextmanager
 def absent(home: HostHome) -> Iterator[None]:
-    """There is no resident process, and a child process cannot work: the home is not a folder."""
+    """There is no resident process, and a child process cannot work: the home is gone."""
     aside = home.journeyman.with_name("aside")
     home.journeyman.rename(aside)
-    home.journeyman.write_text("not a folder")
-    try:
-        yield
-    finally:
-        home.journeyman.unlink()
-        aside.rename(home.journeyman)
+    yield
+    assert not home.journeyman.exists()
+    aside.rename(home.journeyman)
+
+
+@contextmanager
+def uninstalled(home: HostHome) -> Iterator[None]:
+    """Journeyman's package is gone, and what it installed into the host is left behind."""
+    home.uninstall()
+    yield
 
 
 @contextmanager
@@ -97,4 +101,4 @@ def foreign(home: HostHome) -> Iterator[None]:
             thread.join()
 
 
-FAILURES: tuple[Failure, ...] = (absent, killed, hanging, locked, full, foreign)
+FAILURES: tuple[Failure, ...] = (absent, uninstalled, killed, hanging, locked, full, foreign)

@@ -40,6 +40,7 @@ REMEDY = "It was fixed by `./build-index notes.txt`, then `./check-index notes.t
 CONFIRM_S, GATE_S = 30, 6
 """How long a person has to decide, and how long the gate waits where no one can."""
 
+_GONE = "/no/such/journeyman/hosts/client.py"
 _REQUESTS = (
     "Look whether the index of the notes is up to date",
     "Is the notes index stale again? Repair it",
@@ -126,6 +127,12 @@ class HostHome(ClientHome):
         self.command("hosts", "install", host, "--yes")
         with self.open() as journeyman:
             return journeyman.confirmations.add_approver("ann", by="test")[1]
+
+    def uninstall(self) -> None:
+        """Take the package away from under the hooks that call it."""
+        for path in (".claude/settings.json", ".codex/hooks.json"):
+            if (self.folder / path).exists():
+                self.change_hooks(path, re.escape(client.__file__), _GONE)
 
     def change_hooks(self, file: str, pattern: str, text: str) -> None:
         """Change the installed hooks: all that matches a pattern becomes a text."""

@@ -58,7 +58,8 @@ class OpencodeHome(HostHome):
         settings.write_text(f'{settings.read_text()}[opening]\nstyle = "{style}"\n')
         self.write_experience()
         self.key = self.authorize("opencode")
-        self.install(limits_ms=limits_ms or {})
+        self._limits_ms = limits_ms or {}
+        self.install(limits_ms=self._limits_ms)
         self.write(".config/opencode/opencode.json", _config(model, api))
 
     def install(self, **changes: Any) -> None:
@@ -71,6 +72,9 @@ class OpencodeHome(HostHome):
         }
         text = PLUGIN.read_text().replace("__JOURNEYMAN__", json.dumps(constants | changes), 1)
         self.write(".config/opencode/plugin/journeyman.js", text)
+
+    def uninstall(self) -> None:
+        self.install(python=str(Path(sys.executable).resolve()), limits_ms=self._limits_ms)
 
     def opencode(self, *arguments: str) -> str:
         """Run `opencode run`, and return what it printed."""

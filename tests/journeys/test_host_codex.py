@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.codex_host import CodexHome, configure_codex, payloads, run_codex, shell
-from tests.host_failures import FAILURES, Failure, absent, hanging, killed
+from tests.host_failures import FAILURES, Failure, absent, hanging, killed, uninstalled
 from tests.hosts import (
     AGAIN,
     GATE_S,
@@ -143,10 +143,14 @@ def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Pa
     assert "Finished." in str(payloads(home.folder, session))
     # In the place of a service that was killed, a child process may give the opening.
     assert failure is killed or not any(openings_in(one.body) for one in model.requests)
-    assert BLOCKED in str(model.requests[-1].body["input"])
+    said = str(model.requests[-1].body["input"])
+    assert BLOCKED in said
     # Without any answer it is not known which calls are harmless.
     # A process that hangs costs 3 seconds, then a child decides, if it is quick enough.
-    harmless = set() if failure is absent else {"harmless"}
+    is_gone = failure in (absent, uninstalled)
+    assert "journeyman hosts remove codex" in said or not is_gone
+    assert (f"in {home.folder / HOOKS}" in said) == (failure is uninstalled)
+    harmless = set() if is_gone else {"harmless"}
     assert home.ran == harmless or (failure is hanging and not home.ran)
 
 

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.host_failures import FAILURES, Failure, absent, foreign, hanging, killed
+from tests.host_failures import FAILURES, Failure, absent, foreign, hanging, killed, uninstalled
 from tests.hosts import TASK, count_in, serving
 from tests.opencode_host import OpencodeHome, shell
 from tests.waiting import until
@@ -41,7 +41,14 @@ def test_a_failing_service_costs_only_the_opening(tmp_path: Path, failure: Failu
     assert risky["error"].startswith(BLOCKED)
     assert (home.work / "notes.txt").stat().st_mode & 0o777 == 0o644
     # Without any answer it is not known whether the rules name a call; in a child process it is.
-    assert (echo["status"] == "error") == (failure is absent)
+    is_gone = failure in (absent, uninstalled)
+    assert (echo["status"] == "error") == is_gone
+    plugin = home.folder / ".config/opencode/plugin/journeyman.js"
+    assert (
+        f"hosts remove opencode` or, where that command is gone, by deleting {plugin}."
+        in risky["error"]
+        or not is_gone
+    )
 
 
 def test_a_service_killed_in_a_session(tmp_path: Path) -> None:
