@@ -281,11 +281,6 @@ def count_in(body: Any, part: str) -> int:
     return sum(text.count(part) for text in _texts(body))
 
 
-def requests_about(server: ScriptedServer, part: str) -> list[Any]:
-    """The bodies of all requests that contain a text, in order."""
-    return [one.body for one in server.requests if count_in(one.body, part)]
-
-
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value

@@ -43,7 +43,6 @@ _COMMANDS = {
     "jobs": ("jobs:jobs", "Run agents on a schedule."),
     "hosts": ("hosts:hosts", "Install Journeyman into Hermes, Claude Code, Codex and opencode."),
     "serve": ("serve:serve", "Serve hooks, confirmations, the page and jobs in one process."),
-    "proxy": ("proxy:proxy", "Forward requests to a model API, and start sessions warm."),
     "mcp": ("mcp:mcp", "Serve MCP to models in other programs."),
     "hook": ("serve:hook", ""),
 }

@@ -34,7 +34,6 @@ _EXTRAS = (
     ("mcp", "mcp", "the server for other programs' models"),
     ("confirm", "litestar", "confirmations: a person decides on risky actions"),
     ("jobs", "cronsim", "agents on a schedule"),
-    ("proxy", "httpx2", "a proxy between any agent and its model"),
 )
 _MOST_NAMES = 5
 _COMMAND_TIMEOUT_S = 10.0

@@ -1,3 +1,3 @@
-"""Journeyman inside other programs' agents: the resident process, its clients in each host, the
-gate for their calls, and the proxy.
+"""Journeyman inside other programs' agents: the resident process, its clients in each host, and the
+gate for their calls.
 """

@@ -114,11 +114,9 @@ class SessionOpenings:
         return _answer(record, asked.form)
 
     def note(self, host: str, session: str, *, within_s: float | None = None) -> None:
-        """Note in the store that a session started warm, if it did. The proxy does so itself, for
-        the host that it serves.
-        """
+        """Note in the store that a session started warm, if it did."""
         record = self._kept.find(host, session)
-        if record is not None and record.state == "warm" and record.opening and host != "proxy":
+        if record is not None and record.state == "warm" and record.opening:
             self._journeyman.sessions.note_opening(
                 session, record.opening, source=source_of(host), within_s=within_s
             )

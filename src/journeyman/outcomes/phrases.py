@@ -218,7 +218,11 @@ def run_verdict(run: HiddenRun, output: str) -> Verdict:
     match, part = _find_run_failure(text), text
     if match is None:
         match, part = _find_error(last), last
-    if match is None and not printed and (passed := (_find_whole_pass if run.cut else _find_pass)(text)):
+    if (
+        match is None
+        and not printed
+        and (passed := (_find_whole_pass if run.cut else _find_pass)(text))
+    ):
         return Verdict(status="ok", rule=passed.rule.id)
     if match is None:
         part = _end(text)
@@ -228,7 +232,9 @@ def run_verdict(run: HiddenRun, output: str) -> Verdict:
         kind = match.rule.kind or kind_of(line)
         return Verdict(status="failed", kind=kind, rule=match.rule.id, evidence=excerpt(line))
     if printed:
-        return Verdict(status="failed", kind="exit_code", rule="runs.printed_code", evidence=excerpt(last))
+        return Verdict(
+            status="failed", kind="exit_code", rule="runs.printed_code", evidence=excerpt(last)
+        )
     if run.silent and _NOTHING.fullmatch(text):
         return Verdict(status="ok", rule="runs.silent")
     return Verdict(status="unknown", rule="runs.hidden")

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-Host = Literal["hermes", "claude-code", "codex", "opencode", "proxy"]
+Host = Literal["hermes", "claude-code", "codex", "opencode"]
 HOSTS: tuple[Host, ...] = get_args(Host)
 
 HostState = Literal["warm", "cold", "off"]
