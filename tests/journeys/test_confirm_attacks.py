@@ -208,7 +208,7 @@ def test_incomplete_notice_has_no_approve_button(
 def test_symlink_changed_during_the_decision_is_not_followed(tmp_path: Path) -> None:
     workspace, link = tmp_path / "workspace", tmp_path / "workspace" / "notes"
     workspace.mkdir()
-    link.symlink_to("AGENTS.md")
+    link.symlink_to(".npmrc")
     ran: list[Invocation] = []
 
     def write_file(call: Invocation) -> Result:

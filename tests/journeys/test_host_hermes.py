@@ -244,7 +244,7 @@ def deciding(resident: Resident, *decisions: Decide) -> Iterator[None]:
             for decision in decisions:
                 card = resident.pending(60)
                 decision(card)
-                until(lambda card=card: _status(resident, card) != "pending", 60)  # type: ignore[misc]
+                until(lambda card=card: _status(resident, card) != "pending")  # type: ignore[misc]
         except BaseException as error:  # noqa: BLE001 - raised by the test's own thread
             problems.append(error)
 
@@ -317,7 +317,7 @@ def test_an_interrupt_cancels_the_request(tmp_path: Path) -> None:
                 return bool(cards)
 
             home.type([TASK], lambda: bool(cards), is_pending)
-            until(lambda: _status(resident, cards[0]) == "cancelled", 10)
+            until(lambda: _status(resident, cards[0]) == "cancelled")
     assert mode(home) == "0o644"
     (result,) = home.results()
     assert result["error"].startswith("Blocked by Journeyman") or "nterrupt" in str(result)

@@ -141,7 +141,7 @@ class Approver:
         for decide in self._decisions:
             card = self._resident.pending(60)
             decide(card)
-            until(lambda card=card: self._status(card) != "pending", 60)
+            until(lambda card=card: self._status(card) != "pending")
 
     def _status(self, card: dict[str, Any]) -> str:
         with self._resident.home.open() as journeyman:
@@ -216,7 +216,7 @@ def test_a_stopped_session_withdraws_its_request(tmp_path: Path) -> None:
             api.abort(session)
             with home.open() as journeyman:
                 cards = journeyman.confirmations.confirmations
-                until(lambda: cards.find(card["id"]).status == "cancelled", 10)
+                until(lambda: cards.find(card["id"]).status == "cancelled")
     assert mode(home) == "0o644"
 
 

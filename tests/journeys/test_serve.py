@@ -219,7 +219,7 @@ class TestParts:
             def has_changed() -> bool:
                 return is_served(house) and house.ask("status")["gate_tools"] == ["mcp__pay"]
 
-            until(has_changed, 60)
+            until(has_changed)
             assert house.ask("status")["pid"] == process.pid
 
     def test_ports_in_use_leave_the_hooks_served(self, house: House) -> None:
@@ -402,7 +402,7 @@ class TestOnDemand:
         for host, program in (("codex", str(python)), ("claude-code", "/no/such/python")):
             write_record(house.home, Record(host=host, program=(program,)))
         house.hook("SessionStart", {"source": "startup"})
-        until(lambda: called.exists() and "serve --on-demand" in called.read_text(), 60)
+        until(lambda: called.exists() and "serve --on-demand" in called.read_text())
 
     @pytest.mark.soak
     def test_many_hooks_at_once_start_one(self, house: House) -> None:
@@ -748,7 +748,7 @@ class TestImports:
             process.signal(signal.SIGKILL)
             process.wait()
         with house.serving("--no-jobs", "--no-confirmations"), house.open() as journeyman:
-            until(lambda: {*logs} <= {one.session.id for one in journeyman.sessions.list()}, 120)
+            until(lambda: {*logs} <= {one.session.id for one in journeyman.sessions.list()})
 
 
 def transcript(cwd: str) -> list[dict[str, Any]]:

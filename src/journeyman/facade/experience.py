@@ -31,7 +31,6 @@ from journeyman.records.defaults import (
 from journeyman.records.errors import WrongInput
 from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
 from journeyman.settings import STYLES, sqlite_path
-from journeyman.store.session_filters import leave_out_bots
 
 if TYPE_CHECKING:
     from journeyman.facade.reliability import Reliability
@@ -251,6 +250,7 @@ class ExperienceFacade(Rooms):
         """
         from journeyman.facade.reliability import Reliability
         from journeyman.redaction.redactor import redacted_sessions
+        from journeyman.store.session_filters import leave_out_bots
 
         if messages is not None:
             found = redacted_sessions([self._judged_messages(messages)[1]])

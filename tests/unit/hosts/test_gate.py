@@ -372,7 +372,7 @@ class TestDecisions:
             "tool": "Bash",
             "arguments": commands("once"),
             "folder": "/srv/app",
-            "rule": "git.push",
+            "rule": "git.overwrite",
             "reason": card.details["reason"],
         }
         again = office.ask("c1", arguments=commands("once")).answer

@@ -197,7 +197,7 @@ class TestGate:
         assert asked["permissionDecisionReason"].startswith("Journeyman: It ")
         write = {"tool_name": "Write", "tool_input": {"file_path": "/etc/x", "content": ""}}
         printed = desk.hook("PreToolUse", journeyman_entrypoint="cli", **write)
-        assert "(rule file.write_outside)" in printed["systemMessage"]
+        assert "(rule write.outside)" in printed["systemMessage"]
         # Codex has no such prompt, and without a service the call is denied.
         held = self.call(desk, "git push --force", "codex", journeyman_entrypoint="cli")
         assert held["permissionDecision"] == "deny"
