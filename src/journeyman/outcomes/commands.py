@@ -3,6 +3,7 @@ and for a command, which program sets the exit code and what that code means.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -80,21 +81,21 @@ def command_of(arguments: str) -> str:
 # What may stand before a program: assignments, and programs that run another.
 _PREFIX = (
     r"(?:\w+=\"?\$\(\s*|\w+=\S*\s+|!\s+|(?:sudo|time|env|nice|nohup|npx|bunx|xargs)\s+(?:-\S+\s+)*"
-    r"|timeout\s+(?:-\S+\s+)*\S+\s+|(?:uv|poetry|pipenv|pdm|rye|hatch|conda|coverage) run\s+(?:\S+\s+){0,4}?"
-    r"|(?:docker|podman)\S*(?: compose)? (?:exec|run)\s+(?:\S+\s+){1,8}?|bundle exec\s+"
+    r"|timeout\s+(?:-\S+\s+)*\S+\s+|bundle exec\s+|(?:\S+/)?python[\d.]*\s+(?:-\w+\s+)*?-m\s+"
+    r"|(?:uv|poetry|pipenv|pdm|hatch|conda|coverage) run\s+(?:\S+\s+){0,4}?"
     r"|(?:npm|pnpm|yarn|bun|mise) (?:exec|dlx|x)\s+(?:\S+\s+){0,2}?(?:--\s+)?"
-    r"|(?:\S+/)?python[\d.]*\s+(?:-\w+\s+)*?-m\s+)*"
+    r"|docker(?: compose|-compose)? (?:exec|run)\s+(?:\S+\s+){1,8}?)*"
 )
 
 
-def _program(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(rf"{_PREFIX}(?:\S+/)?(?:{'|'.join(patterns)})(?=[\s)]|$)")
+def _program(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"{_PREFIX}(?:[^\s=]+/)?(?:{'|'.join(patterns)})(?=[\s)]|$)")
 
 
 _ANSWERS = tuple((row, _program(row.patterns)) for row in RULES["answering"])
-_RUNNERS = tuple((row, _program(row.patterns)) for row in RULES["runner"])
-
-
+_RUNNERS = tuple(
+    (row, _program((*row.patterns, *map(re.escape, row.phrases)))) for row in RULES["runner"]
+)
 _SHOWING = _program(
     (
         "cat|bat|head|tail|sed|awk|grep|egrep|rg|ls|find|wc|sort|uniq|cut|tree|echo|printf|jq|yq",
@@ -108,12 +109,16 @@ def answers_no(arguments: str, exit_code: int, output: str) -> Rule | None:
     """Return the rule by which this exit code is an answer, such as `grep` finding nothing, rather
     than a failure; None if there is none. Of `test -f a && cat a`, the first part answered.
     """
+    said = output.strip()
+    rows = [one for one in _ANSWERS if exit_code in one[0].codes and not (said and one[0].silent)]
+    if not any(re.search(row.patterns[0], arguments) for row, _ in rows):
+        return None
     for index, (command, operators) in enumerate(reversed(commands(command_of(arguments)))):
         if index and "&" not in operators:
             break
-        for row, program in _ANSWERS:
-            if exit_code in row.codes and program.match(command):
-                return None if row.silent and output.strip() else row
+        for row, program in rows:
+            if program.match(command):
+                return row
         if not _SHOWING.match(command):
             break
     return None
@@ -129,41 +134,55 @@ def only_shows(arguments: str) -> bool:
 
 class HiddenRun(NamedTuple):
     """A test, lint or build whose exit code the command hides: whether no output means success,
-    whether the end of the output may be missing, and whether the command prints the code.
+    after how many lines `head` cuts the output, or 0, and whether the command prints the code last.
     """
 
     silent: bool
-    cut: bool
+    most_lines: int
     prints_code: bool
 
 
-# The operators after a run that hide its exit code, with `c` for each command between them.
-_HIDES = re.compile(r"/|b|;[^c]*c|(?:^|\))\|")
-_HIDES_WITH_PIPEFAIL = re.compile(r"/|b|;[^c]*c")
-_KEEPS = re.compile("(?:head|tail|tee|cat)(?: |$)")
+_COUNTS_AFTER_ALL = re.compile(r"\bexit \"?\$")
+_STOPS_AT_FAILURE = re.compile(r"\bset -\w*e")
+_HEAD = re.compile(r"head(?:\s+-n?\s*(\d{1,6}))?(?=\s|$)")
+_KEEPS = re.compile(r"(?:head|tail|tee|cat)(?=\s|$)")
+# The words with which a run can begin. Looking for them before parsing saves a third of all time.
+_RUNNER_TEXT = (text for row in RULES["runner"] for text in (*row.phrases, *row.patterns))
+_FIRST_WORDS = frozenset(re.findall(r"[\w.+-]{2,}", " ".join((_PREFIX, "python3", *_RUNNER_TEXT))))
+_first_words = re.compile(r"(?:[:\[,] ?\"|&&|\|\||;|\\n|\()[ \t]*([\w.+~/=-]+)").findall
 
 
 def hidden_run(arguments: str) -> HiddenRun | None:
     """Return the first test, lint or build of a command whose exit code another part of the command
     replaces, as in `make test | tail`, `make || true` and `make; echo done`. None if there is none.
     """
+    has_operator = "|" in arguments or ";" in arguments
+    if not has_operator and ("\\n" not in arguments or "<<" in arguments):
+        return None
+    words = _first_words(arguments)
+    if _FIRST_WORDS.isdisjoint(words) and not ("/" in (every := "".join(words)) or "=" in every):
+        return None
     text = command_of(arguments)
-    hides = _HIDES_WITH_PIPEFAIL if "pipefail" in text else _HIDES
+    if _COUNTS_AFTER_ALL.search(text):
+        return None
+    pipe = "" if "pipefail" in text else r"|(?:^|\))\|"
+    hides = "/|b" + pipe + ("" if _STOPS_AT_FAILURE.search(text) else "|;[^c]*c")
     parts = commands(text)
     for index, (command, operators) in enumerate(parts):
         later = parts[index + 1 :]
-        if not hides.search(operators + "".join(f"c{one}" for _, one in later)):
+        # The operators after the command, with `c` for each command between them.
+        if not re.search(hides, operators + "".join(f"c{one}" for _, one in later)):
             continue
         for row, program in _RUNNERS:
             if program.match(command):
                 piped = takewhile(lambda pair: pair[0][1][-1:] == "|", pairwise(parts[index:]))
                 filters = [one for _, (one, _) in piped]
-                prints = bool(later) and operators[:1] == ";" and "$?" in later[0][0]
-                return HiddenRun(
-                    silent=row.silent and all(_KEEPS.match(one) for one in filters),
-                    cut=any(one.startswith("head") for one in filters),
-                    prints_code=prints or "PIPESTATUS" in text.upper(),
+                cuts = [int(cut[1] or 10) for one in filters if (cut := _HEAD.match(one))]
+                prints = parts[-1][0].startswith(("echo", "printf")) and (
+                    "PIPESTATUS" in text.upper() or (operators[:1] == ";" and "$?" in later[0][0])
                 )
+                silent = row.silent and all(_KEEPS.match(one) for one in filters)
+                return HiddenRun(silent, min(cuts, default=0), prints)
     return None
 
 

@@ -255,9 +255,14 @@ def _by_phrases(call: Call, text: str) -> Verdict:
         return _verdict(rule.status, kind, rule.id, _summary_line(text))
     if runs_commands(call.tool):
         verdict = _succeeded(call, text, "text.plain")
-        if verdict.rule == "text.plain" and (complaint := find_complaint(call.arguments, text)):
+        if verdict.rule != "text.plain":
+            return verdict
+        if complaint := find_complaint(call.arguments, text):
             rule, line = complaint
             return _verdict("failed", rule.kind or kind_of(line), rule.id, line)
+        bare = phrases.bare_failure(text, is_content=True)
+        if bare and not only_shows(call.arguments):
+            return _verdict("failed", kind_of(text), bare.id, text)
         return verdict
     is_content = shows_content(call.tool)
     if bare := phrases.bare_failure(text, is_content=is_content):

@@ -4,8 +4,10 @@ recorded exit code; the kind of failure that a message describes, and who refuse
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from journeyman.outcomes.commands import HiddenRun, only_shows
 from journeyman.outcomes.rules import RULES, Rule, RuleMatch, excerpt, finder
@@ -178,25 +180,28 @@ def find_complaint(arguments: str, output: str) -> tuple[Rule, str] | None:
     was not recorded.
     """
     end = _end(output)
-    match = _find_error(end)
-    if match is not None and only_shows(arguments):
+    found = _complaint(_find_error, end)
+    if found and only_shows(arguments):
         # Next to content, a program's own error message is the first or the last line.
         end = end.rstrip().rpartition("\n")[2]
         if "|" in arguments and _NO_GLOB_MATCH.match(end):
             return None  # a later part of the command set its exit code
-        match = _find_shell_error(end)
-        if match is None and len(output) < _SHORT_OUTPUT:
-            end = output.partition("\n")[0]
-            match = _find_shell_error(end)
-    return match and (match.rule, end[match.start :].partition("\n")[0])
+        found = _complaint(_find_shell_error, end)
+        if not found and len(output) < _SHORT_OUTPUT:
+            found = _complaint(_find_shell_error, output.partition("\n")[0])
+    return found
 
 
-_ANYWHERE = ("programs.tests", "programs.build", "programs.compiler")
 _find_run_failure = finder(
-    (*RULES["run_failed"], *(row for row in RULES["summary"] if row.id in _ANYWHERE)), on_lines=True
+    [
+        msgspec.structs.replace(row, patterns=(*row.patterns, *row.in_runs))
+        for row in RULES["summary"]
+        if row.in_runs
+    ],
+    on_lines=True,
+    skip=r"$|ok  |\?   |--- PASS|PASS$|=== (?:RUN|PAUSE|CONT|NAME) |\S+ Finished | {8}\w",
 )
-_find_pass = finder(RULES["run_passed"], on_lines=True)
-_find_whole_pass = finder([row for row in RULES["run_passed"] if not row.general], on_lines=True)
+_find_pass = finder(RULES["passed"], on_lines=True)
 _TASK = re.compile(r"^\[[\w:.@/-]{1,60}\] ", re.MULTILINE)
 """What task runners and Maven put before each line."""
 
@@ -208,13 +213,13 @@ def run_verdict(run: HiddenRun, output: str) -> Verdict:
     """Return the verdict on a test, lint or build by its own words: those of failure, then those of
     success; without either it is unknown.
     """
-    text = output.replace("\\n", "\n") if output[:1] in ("{", '"', "[") else output
-    if "[" in text:
-        text = _TASK.sub("", _COLOURS.sub("", text))
+    text = output.replace("\\n", "\n") if output.startswith(("{", "[", '"')) else output
+    text = _TASK.sub("", _COLOURS.sub("", text)) if "[" in text else text
     last = text.rstrip().rpartition("\n")[2]
     printed = _PRINTED_CODE.search(last) if run.prints_code else None
     if printed and int(printed[1]) == 0:
         return Verdict(status="ok", rule="runs.printed_code", evidence=excerpt(last))
+<<<<<<< HEAD
     match, part = _find_run_failure(text), text
     if match is None:
         match, part = _find_error(last), last
@@ -237,7 +242,29 @@ def run_verdict(run: HiddenRun, output: str) -> Verdict:
         )
     if run.silent and _NOTHING.fullmatch(text):
         return Verdict(status="ok", rule="runs.silent")
+=======
+    found = _complaint(_find_run_failure, text) or _complaint(_find_error, last)
+    if not found and not printed:
+        is_cut = run.most_lines and text.count("\n") + 1 >= run.most_lines
+        if not is_cut and (passed := _find_pass(text)):
+            return Verdict(status="ok", rule=passed.rule.id)
+        if run.silent and _NOTHING.fullmatch(text):
+            return Verdict(status="ok", rule="runs.silent")
+    if found := found or _complaint(_find_error, _end(text)):
+        rule, line = found
+        kind = rule.kind or kind_of(line)
+        return Verdict(status="failed", kind=kind, rule=rule.id, evidence=excerpt(line))
+    if printed or "Traceback (most recent call last)" in text:
+        kind, line = failure_line(text)
+        kind = kind or kind_of(line, "exit_code")
+        return Verdict(status="failed", kind=kind, rule="runs.ended_badly", evidence=excerpt(line))
+>>>>>>> verdicts
     return Verdict(status="unknown", rule="runs.hidden")
+
+
+def _complaint(find: Callable[[str], RuleMatch | None], text: str) -> tuple[Rule, str] | None:
+    match = find(text)
+    return match and (match.rule, text[match.start :].partition("\n")[0])
 
 
 def failure_line(output: str) -> tuple[VerdictKind, str]:

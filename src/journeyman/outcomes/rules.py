@@ -24,12 +24,14 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     by: Refuser = ""
     general: bool = False
     patterns: tuple[str, ...] = ()
+    in_runs: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     codes: tuple[int, ...] = ()
     silent: bool = False
     end: str = ""
     is_error: bool = False
     example: str = ""
+    examples: tuple[str, ...] = ()
     reason: str
 
 
@@ -48,14 +50,15 @@ class RuleMatch(NamedTuple):
 
 
 def finder(
-    rows: Sequence[Rule], *, at_start: bool = False, on_lines: bool = False, dot_all: bool = False
+    rows: Sequence[Rule], *, at_start: bool = False, on_lines: bool = False, skip: str = ""
 ) -> Callable[[str], RuleMatch | None]:
     """Return a function that searches for all these rules at once: anywhere in a text, at its
-    start, or at the start of each line, in order. The first rule that matches wins.
+    start, or at the start of each line, in order. The first rule that matches wins. `skip` is a
+    pattern for lines that are frequent and that no rule matches.
     """
     alternatives = "|".join(f"({'|'.join(row.patterns)})" for row in rows)
-    flags = re.MULTILINE | (re.DOTALL if dot_all else 0)
-    pattern = re.compile(alternatives, flags)
+    alternatives = f"(?!{skip})(?:{alternatives})" if skip else alternatives
+    pattern = re.compile(alternatives, re.MULTILINE)
     search = pattern.match if at_start else pattern.search
 
     def find(text: str) -> RuleMatch | None:

@@ -28,7 +28,9 @@ _OPERATORS = {
     **dict.fromkeys(("|", "|&"), "|"),
     **dict.fromkeys((";", ";;", "\n", "then", "do", "else", "elif"), ";"),
     **dict.fromkeys((")", "}", "done", "fi", "esac"), ")"),
-    **{"&&": "&", "||": "/", "&": "b"},
+    "&&": "&",
+    "||": "/",
+    "&": "b",
 }
 _NOT_RUN = LEAVES | {"file_redirect", "herestring_redirect", "heredoc_body", "string"}
 
@@ -78,10 +80,10 @@ def join_adjacent(nodes: Iterable[Node], render: Callable[[Node], str]) -> list[
 
 
 def commands(text: str) -> list[tuple[str, str]]:
-    """Return the simple commands of a text in the order in which they stand, each with the operators
-    between it and the next, one character each: `|`, `&` (and), `/` (or), `;` (also a line break),
-    `)` (the end of a group) and `b` (in the background). The last command is the one whose exit code
-    the shell returns. Empty if the text is too long.
+    """Return the simple commands of a text in order, each with the operators between it and the
+    next, one character each: `|`, `&` (and), `/` (or), `;` (also a line break), `)` (the end of a
+    group) and `b` (in the background). The last command is the one whose exit code the shell
+    returns. Empty if the text is too long.
     """
     found: list[list[str]] = []
     waiting = [parse(text.strip())] if is_parseable(text) else []
