@@ -387,7 +387,7 @@ class TestOnDemand:
             # One that a person starts takes its place.
             by_hand = house.command.start("serve", "--no-jobs")
             pid = by_hand.pid
-            until(lambda: is_served(house) and house.ask("status")["pid"] == pid)
+            until(lambda: serving_pid(house) == pid)
         finally:
             if pid:
                 os.kill(pid, signal.SIGTERM)
@@ -427,6 +427,13 @@ class TestOnDemand:
             with suppress(Unanswered):
                 os.kill(house.ask("status")["pid"], signal.SIGTERM)
         until(lambda: not is_served(house))
+
+
+def serving_pid(house: House) -> int | None:
+    """The process that serves; None while one takes the place of another."""
+    with suppress(Unanswered):
+        return int(house.ask("status")["pid"])
+    return None
 
 
 def command_line(path: Path) -> str:

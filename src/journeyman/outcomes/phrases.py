@@ -219,30 +219,6 @@ def run_verdict(run: HiddenRun, output: str) -> Verdict:
     printed = _PRINTED_CODE.search(last) if run.prints_code else None
     if printed and int(printed[1]) == 0:
         return Verdict(status="ok", rule="runs.printed_code", evidence=excerpt(last))
-<<<<<<< HEAD
-    match, part = _find_run_failure(text), text
-    if match is None:
-        match, part = _find_error(last), last
-    if (
-        match is None
-        and not printed
-        and (passed := (_find_whole_pass if run.cut else _find_pass)(text))
-    ):
-        return Verdict(status="ok", rule=passed.rule.id)
-    if match is None:
-        part = _end(text)
-        match = _find_error(part)
-    if match is not None:
-        line = part[match.start :].partition("\n")[0]
-        kind = match.rule.kind or kind_of(line)
-        return Verdict(status="failed", kind=kind, rule=match.rule.id, evidence=excerpt(line))
-    if printed:
-        return Verdict(
-            status="failed", kind="exit_code", rule="runs.printed_code", evidence=excerpt(last)
-        )
-    if run.silent and _NOTHING.fullmatch(text):
-        return Verdict(status="ok", rule="runs.silent")
-=======
     found = _complaint(_find_run_failure, text) or _complaint(_find_error, last)
     if not found and not printed:
         is_cut = run.most_lines and text.count("\n") + 1 >= run.most_lines
@@ -258,7 +234,6 @@ def run_verdict(run: HiddenRun, output: str) -> Verdict:
         kind, line = failure_line(text)
         kind = kind or kind_of(line, "exit_code")
         return Verdict(status="failed", kind=kind, rule="runs.ended_badly", evidence=excerpt(line))
->>>>>>> verdicts
     return Verdict(status="unknown", rule="runs.hidden")
 
 
