@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -53,8 +52,6 @@ _LONGEST_TEXT = 6_000
 
 SETTINGS = ".claude/settings.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
-LONGEST_S = 60.0
-"""What a session may take in all: six hooks, each up to its deadline, and the client itself."""
 
 
 @pytest.mark.parametrize("name", VERSIONS)
@@ -237,12 +234,9 @@ def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Pa
     home = ClaudeHome(tmp_path)
     home.change_hooks(SETTINGS, r"PreToolUse \d+", f"PreToolUse {GATE_S}")
     with ScriptedServer(script) as model, failure(home):
-        began = time.monotonic()
         report = home.ask(model, TASK)
-        took_s = time.monotonic() - began
 
     assert report["result"] == "Finished."
-    assert took_s < LONGEST_S
     # In the place of a service that was killed, a child process may give the opening.
     assert failure is killed or not any(openings_in(one.body) for one in model.requests)
     said = str(model.requests[-1].body["messages"])

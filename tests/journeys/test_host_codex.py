@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -39,7 +38,6 @@ pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
 
 HOOKS = ".codex/hooks.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
-LONGEST_S = 60.0
 _LONGEST_TEXT = 6_000
 
 
@@ -144,12 +142,9 @@ def test_a_failing_service_costs_only_the_opening(failure: Failure, tmp_path: Pa
     home = CodexHome(tmp_path)
     home.change_hooks(HOOKS, r"PreToolUse \d+", f"PreToolUse {GATE_S}")
     with ScriptedServer(script) as model, failure(home):
-        began = time.monotonic()
         session = home.ask(model, TASK)
-        took_s = time.monotonic() - began
 
     assert "Finished." in str(payloads(home.folder, session))
-    assert took_s < LONGEST_S
     # In the place of a service that was killed, a child process may give the opening.
     assert failure is killed or not any(openings_in(one.body) for one in model.requests)
     said = str(model.requests[-1].body["input"])

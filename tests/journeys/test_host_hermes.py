@@ -5,10 +5,8 @@ session.
 
 import json
 import signal
-import statistics
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,8 +37,6 @@ from tests.journeys.confirm_page_browser import (
     new_profile,
 )
 
-from journeyman.hosts.hermes import HermesPlugin
-from journeyman.hosts.hermes_link import Link
 from journeyman.hosts.installation.record import Record, write_record
 from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
@@ -448,50 +444,3 @@ def test_hermes_without_the_plugin(tmp_path: Path) -> None:
 
 def _files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_file())
-
-
-def test_latency_with_a_warm_resident_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tools = [
-        {"type": "function", "function": {"name": name, "description": "x" * 500, "parameters": {}}}
-        for name in ("terminal", "read_file", "patch", *(f"tool_{number}" for number in range(25)))
-    ]
-    with ScriptedServer({}) as model:
-        home = HermesHome(tmp_path, model)
-        monkeypatch.setenv("TERMINAL_CWD", str(home.work))
-        with serving(home):
-            plugin = HermesPlugin(Link(str(home.journeyman)))
-            first = [_timed_request(plugin, tools, f"s{number}") for number in range(21)][1:]
-            later = [_timed_request(plugin, tools, "s1") for _ in range(20)]
-            gated = [_timed_call(plugin, f"c{number}") for number in range(20)]
-    medians = [statistics.median(times) * 1_000 for times in (first, later, gated)]
-    print("first request, later request, gated call: {:.1f} {:.2f} {:.1f} ms".format(*medians))
-    assert medians[0] <= 150
-    assert medians[1] <= 10
-    assert medians[2] <= 60
-
-
-def _timed_request(plugin: HermesPlugin, tools: list[Any], session: str) -> float:
-    messages = [{"role": "system", "content": "x" * 20_000}, {"role": "user", "content": TASK}]
-    request: dict[str, Any] = {"messages": messages, "tools": tools}
-    began = time.perf_counter()
-    answer = plugin.llm_request(
-        request=request,
-        session_id=session,
-        turn_id=f"{session}:t:1",
-        api_mode="chat_completions",
-        platform="cli",
-        model="m",
-    )
-    took = time.perf_counter() - began
-    assert answer is not None
-    return took
-
-
-def _timed_call(plugin: HermesPlugin, call: str) -> float:
-    given = {"tool_name": "terminal", "session_id": "s1", "tool_call_id": call}
-    began = time.perf_counter()
-    plugin.tool_request(args={"command": "ls -l"}, **given)
-    assert plugin.pre_tool_call(args={"command": "ls -l"}, **given) is None
-    return time.perf_counter() - began

