@@ -71,39 +71,34 @@ class ImportQueue:
         self._thread = threading.Thread(target=self._run, name="hosts-import", daemon=True)
 
     def start(self) -> None:
-        """Begin with what a process that was killed left behind."""
+        """Begin with what an earlier process left behind."""
+        now = time.monotonic()
         with suppress(OSError):
             for line in self._journal.read_bytes().splitlines():
                 with suppress(msgspec.DecodeError):  # empty, or cut short
-                    self._note(msgspec.json.decode(line, type=str))
+                    self._reported[msgspec.json.decode(line, type=str)] = now, now
         self._thread.start()
 
     def report(self, path: str) -> None:
         """Note that a log has changed; it is on the disk when this returns. Raise StoreUnavailable
         if it cannot be; it is imported all the same.
         """
-        with self._changed:
-            is_new = path not in self._reported
-            self._note(path)
-            try:
-                if is_new:
-                    self._write(path)
-            except OSError as error:
-                raise StoreUnavailable(f"{self._journal} cannot be written: {error}.") from error
-
-    def _note(self, path: str) -> None:
         now = time.monotonic()
         with self._changed:
+            is_new = path not in self._reported
             self._reported[path] = self._reported.get(path, (now, now))[0], now
             self._changed.notify()
+            if is_new:
+                self._write(path)
 
     def _write(self, path: str) -> None:
-        descriptor = os.open(self._journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(descriptor, b"\n" + msgspec.json.encode(path))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            with self._journal.open("ab") as journal:
+                journal.write(b"\n" + msgspec.json.encode(path))
+                journal.flush()
+                os.fsync(journal.fileno())
+        except OSError as error:
+            raise StoreUnavailable(f"{self._journal} cannot be written: {error}.") from error
 
     def _forget(self) -> None:
         """Empty the journal if all that is in it was imported."""
@@ -135,16 +130,12 @@ class ImportQueue:
             self._changed.notify()
 
     def stop(self, timeout_s: float = 3.0) -> None:
-        """Stop after the import in progress, or end it if it takes longer. What is waiting is
-        imported by a process that outlives this one.
+        """Stop after the import in progress, or end it if it takes longer. What is waiting is left
+        to the next process.
         """
         with self._changed:
             self._stopping = True
-            waiting = list(self._reported)
-            self._reported.clear()
             self._changed.notify()
-        if waiting:
-            _start_detached([*self._arguments, *_import_words(*waiting)], self._environ)
         threads = [one for one in (self._thread, self._learning) if one and one.is_alive()]
         ends = time.monotonic() + timeout_s
         for thread in threads:
@@ -239,12 +230,8 @@ class ImportQueue:
 
 def import_detached(home: Path, path: str, environ: Mapping[str, str]) -> None:
     """Start an import that outlives this process."""
-    _start_detached([*PROGRAM, "--home", str(home), *_import_words(path)], environ)
-
-
-def _start_detached(command: Sequence[str], environ: Mapping[str, str]) -> None:
     process = subprocess.Popen(  # noqa: S603 - this program
-        command,
+        [*PROGRAM, "--home", str(home), *_import_words(path)],
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -254,15 +241,13 @@ def _start_detached(command: Sequence[str], environ: Mapping[str, str]) -> None:
     process.returncode = 0  # no one waits for it
 
 
-def _import_words(*paths: str) -> list[str]:
-    """Return the words of a command that imports logs, which may begin with a hyphen."""
-    return ["import", "--json", "--", *(one for path in paths for one in _with_subagents(path))]
-
-
-def _with_subagents(path: str) -> list[str]:
-    """Return a log and, for Claude Code, the folder of its subagents' logs."""
+def _import_words(path: str) -> list[str]:
+    """Return the words of a command that imports a log, which may begin with a hyphen, and for
+    Claude Code the folder of its subagents' logs.
+    """
     folder = Path(path).with_suffix("")
-    return [path, str(folder)] if path.endswith(".jsonl") and folder.is_dir() else [path]
+    has_more = path.endswith(".jsonl") and folder.is_dir()
+    return ["import", "--json", "--", path, *([str(folder)] if has_more else [])]
 
 
 def _is_done(work: Callable[[], None]) -> bool:

@@ -156,16 +156,7 @@ class SessionOpenings:
             self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
         return self._given(host, session, opening, ends)
 
-    def task_text(
-        self,
-        host: str,
-        session: str,
-        task: str,
-        cwd: str,
-        ends: float,
-        *,
-        longest: int = LONGEST_TEXT,
-    ) -> str:
+    def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
         """Return the text for a request: what fits it, without what the session has seen, and
         within what is left of the session's budget. It is empty for a session whose beginning was
         not seen: a fork has its parent's context, and what began without an opening stays so.
@@ -180,10 +171,10 @@ class SessionOpenings:
             shown = frozenset(record.shown)
             opening = unseen(self._for_task(task, cwd, budget), shown)
             size = len(opening.messages("text"))
-            if size > longest:
-                smaller = int(budget * longest / size * 0.9)
+            if size > LONGEST_TEXT:
+                smaller = int(budget * LONGEST_TEXT / size * 0.9)
                 opening = unseen(self._for_task(task, cwd, smaller), shown)
-        if len(opening.messages("text")) > longest:
+        if len(opening.messages("text")) > LONGEST_TEXT:
             return ""
         return self._given(host, session, opening, ends)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from journeyman.configuration import CONFIG_FILE, read_configuration
+from journeyman.configuration import read_configuration
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.client import PROGRAM, Unanswered, child_environ, request
 from journeyman.hosts.gate import HostGate
@@ -27,6 +27,7 @@ from journeyman.hosts.server import HookServer, is_locked
 from journeyman.hosts.service import HostService
 from journeyman.records.errors import JourneymanError, ServiceUnavailable
 from journeyman.records.host import HOSTS
+from journeyman.settings import Settings
 
 if TYPE_CHECKING:
     from journeyman.confirm.administration import ServiceInfo
@@ -83,8 +84,9 @@ class Resident:
         self.problems: list[str] = []
         self.service: ServiceInfo | None = None
         self._gate: HostGate | None = None
+        self._settings = journeyman.settings
         self._is_working: Callable[[], bool] = lambda: False
-        self._seen = self._settings_stamp()
+        self._settings = self._read_settings()
         self.is_outdated = False
 
     def run(self, stopping: threading.Event, on_started: Callable[[], None] = lambda: None) -> None:
@@ -108,29 +110,18 @@ class Resident:
                 idle_s = 1.0 if server is None else server.idle_s
                 if self._wanted.on_demand and server is not None and idle_s > IDLE_S:
                     break
-                self._look_at_settings()
-                if self.is_outdated and idle_s and not self._is_working():
+                if idle_s and not self._is_working() and self._read_settings() != self._settings:
+                    self.is_outdated = True
                     break
             stopping.set()
             if server is not None:  # while confirmations are still served
                 server.stop()
 
-    def _settings_stamp(self) -> tuple[int, ...]:
-        with suppress(OSError):
-            found = (self._journeyman.settings.home / CONFIG_FILE).stat()
-            return found.st_mtime_ns, found.st_ino, found.st_size
-        return ()
-
-    def _look_at_settings(self) -> None:
-        """Notice that the settings were changed to something that can be used."""
-        home, stamp = self._journeyman.settings.home, self._settings_stamp()
-        if stamp == self._seen or not home.is_dir():
-            return
-        self._seen = stamp
-        problems = read_configuration(os.environ, Path.home(), home=home).problems
-        self.is_outdated = not problems
-        for problem in problems:
-            log.warning("The settings have changed, but cannot be used. %s", problem.what)
+    def _read_settings(self) -> Settings:
+        """Return the settings as they are now; those in use if what is there cannot be used."""
+        home = self._journeyman.settings.home
+        found = read_configuration(os.environ, Path.home(), home=home)
+        return self._settings if found.problems or not home.is_dir() else found.settings
 
     def _try(self, stack: ExitStack, name: str, part: Callable[[], "Iterator[None]"]) -> None:
         try:

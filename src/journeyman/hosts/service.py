@@ -20,7 +20,6 @@ from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
 from journeyman.hosts.installation.record import CHECK_FOLDER, has_part
 from journeyman.hosts.openings import (
-    LONGEST_TEXT,
     LateAnswer,
     OpeningAnswer,
     OpeningRequest,
@@ -241,20 +240,16 @@ class HostService:
 
     def _prompt(self, event: HookInput, exchange: Exchange, before: HostSession | None) -> str:
         host, session, ends = exchange.host, event.session_id, exchange.ends - _MARGIN_S
-        first = ""
+        texts = []
         if (before is None or before.state == "cold") and event.is_fresh:
-            first = self.openings.project_text(host, session, event.cwd, ends)
-        if not event.is_request:
-            return first
+            texts.append(self.openings.project_text(host, session, event.cwd, ends))
         try:
-            text = self.openings.task_text(
-                host, session, event.prompt, event.cwd, ends, longest=LONGEST_TEXT - len(first)
-            )
+            if event.is_request:
+                texts.append(self.openings.task_text(host, session, event.prompt, event.cwd, ends))
         except LateAnswer:
-            if not first:
+            if not any(texts):
                 raise
-            return first
-        return "\n\n".join(filter(None, (first, text)))
+        return "\n\n".join(filter(None, texts))
 
     def _failure_hint(self, event: HookInput, exchange: Exchange) -> str:
         text, mistake = hook_events.hint(exchange.host, event, self._journeyman.known_mistake)

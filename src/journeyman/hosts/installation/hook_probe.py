@@ -18,7 +18,7 @@ from msgspec import Struct
 from journeyman.facade.finding import Finding
 from journeyman.hosts import client
 from journeyman.hosts.client import Unanswered
-from journeyman.hosts.installation.hooks_file import OwnHook, client_command
+from journeyman.hosts.installation.hooks_file import OTHERWISE, OwnHook
 
 _STATUS_S = 2.0
 _START_S = 20.0
@@ -65,7 +65,7 @@ def fire(hook: OwnHook, session: str, environ: Mapping[str, str]) -> FiredHook:
     began = time.perf_counter()
     try:
         done = subprocess.run(  # noqa: S603 - what the host would run
-            ["/bin/sh", "-c", client_command(hook.settings["command"])],
+            ["/bin/sh", "-c", hook.settings["command"].partition(OTHERWISE)[0]],
             input=json.dumps(event),
             env=dict(environ),
             capture_output=True,
@@ -178,10 +178,6 @@ def listening_process(home: Path) -> int | None:
     return None
 
 
-def is_resident(home: Path) -> bool:
-    return answered_requests(home) is not None
-
-
 def answered_requests(home: Path) -> int | None:
     """How many requests the resident process has answered; None if it does not run."""
     with suppress(Unanswered, ValueError):
@@ -193,7 +189,7 @@ def answered_requests(home: Path) -> int | None:
 def wait_for_resident(home: Path) -> bool:
     ends = time.monotonic() + _START_S
     while time.monotonic() < ends:
-        if is_resident(home):
+        if answered_requests(home) is not None:
             return True
         time.sleep(0.1)
     return False

@@ -14,7 +14,7 @@ from journeyman.settings import HostsSettings
 
 _HOOKS = "hooks"
 _CLIENT = "/journeyman/hosts/client.py"
-_OTHERWISE = " || "
+OTHERWISE = " || "
 """What follows is run if the client cannot run: no hook of ours may fail, because the exit code 2,
 which is Python's where its script is gone, drops the prompt. Both hosts run commands by a shell."""
 
@@ -77,11 +77,10 @@ def wanted_groups(
     the client up to the event, `page` where people decide.
     """
     events = {event for part in parts for event in _EVENTS[host].get(part, ())}
+    used = filter(events.__contains__, _ORDER)
     denial = _denial(host, file)
     return {
-        event: _group(host, event, client, settings, denial=denial, page=page)
-        for event in _ORDER
-        if event in events
+        event: _group(host, event, client, settings, denial=denial, page=page) for event in used
     }
 
 
@@ -97,13 +96,10 @@ def _group(
     hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
     hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
     if event != "PreToolUse":
-        hook["command"] += f"{_OTHERWISE}true"
-    if event == "PostToolUse":
-        return {"matcher": "Bash", _HOOKS: [hook]}
-    if event != "PreToolUse":
-        return {_HOOKS: [hook]}
+        hook["command"] += f"{OTHERWISE}true"
+        return {**({"matcher": "Bash"} if event == "PostToolUse" else {}), _HOOKS: [hook]}
     deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
-    hook["command"] += f" {deadline_s}{_OTHERWISE}{denial}"
+    hook["command"] += f" {deadline_s}{OTHERWISE}{denial}"
     hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
     hook["statusMessage"] = (
         f"Journeyman: if this waits, decide at {page} or with journeyman confirm list"
@@ -127,11 +123,6 @@ def _denial(host: Host, file: str) -> str:
     decided = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     answer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
     return shlex.join(("printf", "%s", json.dumps(answer)))
-
-
-def client_command(command: str) -> str:
-    """Return a hook's command without what follows if the client cannot run."""
-    return command.partition(_OTHERWISE)[0]
 
 
 def _gate_matcher(host: Host, gate_tools: Collection[str]) -> str:

@@ -46,9 +46,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What is installed under a name: a host, or the service. `program` is what its file calls or,
-    for Hermes, which loads the plugin itself, the resident process.
-    """
+    """What is installed under a name: a host, or the service. `program` is as in its record."""
 
     name: str
     title: str
