@@ -44,8 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.mkdtemp(prefix="journeyman-pg-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ[_POSTGRES_FOLDER] = folder
-        # The wheel warns if this is not set.
-        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
+        # The wheel would keep its lock where another user may have left one.
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        Path(folder, "python_PostgresServer").mkdir()
 
 
 class PostgresServer:

@@ -218,7 +218,7 @@ class TestParts:
             (house.home / "config.toml").write_text(f'{good}gate_tools = ["mcp__pay"]\n')
 
             def has_changed() -> bool:
-                return is_served(house) and house.ask("status")["gate_tools"] == ["mcp__pay"]
+                return served_by(house) and house.ask("status")["gate_tools"] == ["mcp__pay"]
 
             until(has_changed)
             assert house.ask("status")["pid"] == process.pid
@@ -327,7 +327,7 @@ class TestEnd:
         house.configure(start="on-demand")
         key = house.authorize()
         house.hook("SessionStart", {"source": "startup"})
-        until(lambda: is_served(house) and "confirmations" in house.ask("status")["parts"])
+        until(lambda: "confirmations" in served_by(house).get("parts", ()))
         hook = house.start_hook("PreToolUse")
         send(hook, house, tool_use_id="t1")
         with plain_client() as web:
@@ -373,7 +373,7 @@ class TestOnDemand:
         try:
             first = house.hook("SessionStart", {"source": "startup"})
             assert REMEDY in first.output["additionalContext"]
-            until(lambda: is_served(house))
+            until(lambda: served_by(house))
             status = house.ask("status", "claude-code")
             pid = status["pid"]
             assert "jobs" not in status["parts"]
@@ -388,11 +388,11 @@ class TestOnDemand:
             # One that a person starts takes its place.
             by_hand = house.command.start("serve", "--no-jobs")
             pid = by_hand.pid
-            until(lambda: serving_pid(house) == pid)
+            until(lambda: served_by(house).get("pid") == pid)
         finally:
             if pid:
                 os.kill(pid, signal.SIGTERM)
-        until(lambda: not is_served(house))
+        until(lambda: not served_by(house))
 
     def test_it_is_started_with_the_interpreter_that_was_installed(self, house: House) -> None:
         """Another may lack the packages for confirmations, as Hermes' own does."""
@@ -414,7 +414,7 @@ class TestOnDemand:
                 send(hook, house, hook_event_name="SessionEnd", transcript_path=None)
             for hook in hooks:
                 hook.communicate(timeout=LONGEST_S)
-            until(lambda: is_served(house))
+            until(lambda: served_by(house))
             lines = {
                 path.parent.name: command_line(path) for path in Path("/proc").glob("*/cmdline")
             }
@@ -427,14 +427,7 @@ class TestOnDemand:
         finally:
             with suppress(Unanswered):
                 os.kill(house.ask("status")["pid"], signal.SIGTERM)
-        until(lambda: not is_served(house))
-
-
-def serving_pid(house: House) -> int | None:
-    """The process that serves; None while one takes the place of another."""
-    with suppress(Unanswered):
-        return int(house.ask("status")["pid"])
-    return None
+        until(lambda: not served_by(house))
 
 
 def command_line(path: Path) -> str:
@@ -444,12 +437,13 @@ def command_line(path: Path) -> str:
         return ""
 
 
-def is_served(house: House) -> bool:
+def served_by(house: House) -> dict[str, Any]:
+    """The status of the process that serves; empty if there is none."""
     try:
-        house.ask("status")
+        status: dict[str, Any] = house.ask("status")
     except Unanswered:
-        return False
-    return True
+        return {}
+    return status
 
 
 @contextmanager
@@ -587,7 +581,7 @@ class TestClient:
         database.close()
         assert house.hook("UserPromptSubmit", {"prompt": TASK}).printed == b""
         assert house.hook("PreToolUse", {"tool_name": "Bash"}).is_denial
-        assert all("newer Journeyman" in line for line in house.failures)
+        assert len(house.failures) == 2
         served = house.command("serve", "--no-jobs", code=1)
         assert "Upgrade this program" in served.stderr
 

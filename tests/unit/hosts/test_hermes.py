@@ -725,8 +725,10 @@ def test_the_gated_tools_are_those_that_rules_can_read() -> None:
 
 def test_registration_needs_only_the_standard_library() -> None:
     program = (
-        "import sys, journeyman.hosts.hermes\n"
-        "names = {name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)\n"
+        "import sys\n"
+        "before = {*sys.modules, *sys.stdlib_module_names}\n"
+        "import journeyman.hosts.hermes\n"
+        "names = {name.partition('.')[0] for name in sys.modules} - before\n"
         "print(sorted(name for name in names if not name.startswith('_')))\n"
         "print(sorted(name for name in sys.modules if name.startswith('journeyman.')))"
     )

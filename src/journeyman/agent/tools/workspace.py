@@ -113,11 +113,12 @@ class Workspace:
         """
         try:
             place = (self.root / Path(path).expanduser()).resolve()
-            place.exists()  # some invalid paths only fail when they are used
+            if is_inside := place == self.root or self.root in place.parents:
+                place.exists()  # some invalid paths only fail when they are used
         except (OSError, RuntimeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise BadPath(f"Invalid path: {path[:200]!r} cannot be used ({reason}).") from error
-        if place != self.root and self.root not in place.parents:
+        if not is_inside:
             raise OutOfReach(
                 f"The path {path[:200]!r} is outside the workspace "
                 f"{showable(str(self.root))}. Give a path relative to the workspace."

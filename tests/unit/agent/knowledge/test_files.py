@@ -151,11 +151,11 @@ class TestFolders:
 class TestContainment:
     @table(
         "path",
-        ["notes/x.md", "skills/../x.md", "/etc/x.md", "memories/../skills/x", "x.md"],
+        ["notes/x.md", "skills/../x.md", "{tmp}/x.md", "memories/../skills/x", "x.md"],
     )
     def test_paths_outside_memories_and_skills_are_refused(self, tmp_path: Path, path: str) -> None:
         with pytest.raises(NotWritten, match="is not below"):
-            commit(tmp_path / "home", skill_write(path, None, "text"))
+            commit(tmp_path / "home", skill_write(path.format(tmp=tmp_path), None, "text"))
         assert "text" not in files(tmp_path).values()
 
     def test_links_out_of_the_folder_are_not_followed(self, tmp_path: Path) -> None:
