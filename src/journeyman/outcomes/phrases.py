@@ -192,19 +192,19 @@ def find_complaint(arguments: str, output: str) -> tuple[Rule, str] | None:
     return found
 
 
+_OF_RUNS = (row for row in RULES["summary"] if row.in_runs)
 _find_run_failure = finder(
-    [
-        msgspec.structs.replace(row, patterns=(*row.patterns, *row.in_runs))
-        for row in RULES["summary"]
-        if row.in_runs
-    ],
+    [msgspec.structs.replace(row, patterns=row.patterns + row.in_runs) for row in _OF_RUNS],
     on_lines=True,
-    skip=r"$|ok  |\?   |--- PASS|PASS$|=== (?:RUN|PAUSE|CONT|NAME) |\S+ Finished | {8}\w",
+    skip=r"$|ok  |\?   |--- PASS|PASS$|=== (?:RUN|PAUSE|CONT|NAME) |\S+ Finished | {8}[a-z]",
 )
 _find_pass = finder(RULES["passed"], on_lines=True)
 _TASK = re.compile(r"^\[[\w:.@/-]{1,60}\] ", re.MULTILINE)
 """What task runners and Maven put before each line."""
 
+_ENDED_BADLY = re.compile(
+    r"^(?:Traceback \(most recent call last\)|[Ee]rror|ERROR|fatal error): ?", re.MULTILINE
+)
 _PRINTED_CODE = re.compile(r"(?:^|[\s:=(])(\d{1,3})\W{0,4}\Z")
 _NOTHING = re.compile(r"\W*(?:(?:\w+ )?completed with no output|no (?:output|content)|output)?\W*")
 
@@ -222,19 +222,14 @@ def run_verdict(run: HiddenRun, output: str) -> Verdict:
     found = _complaint(_find_run_failure, text) or _complaint(_find_error, last)
     if not found and not printed:
         is_cut = run.most_lines and text.count("\n") + 1 >= run.most_lines
-        if not is_cut and (passed := _find_pass(text)):
-            return Verdict(status="ok", rule=passed.rule.id)
-        if run.silent and _NOTHING.fullmatch(text):
-            return Verdict(status="ok", rule="runs.silent")
-    if found := found or _complaint(_find_error, _end(text)):
-        rule, line = found
-        kind = rule.kind or kind_of(line)
-        return Verdict(status="failed", kind=kind, rule=rule.id, evidence=excerpt(line))
-    if printed or "Traceback (most recent call last)" in text:
-        kind, line = failure_line(text)
-        kind = kind or kind_of(line, "exit_code")
-        return Verdict(status="failed", kind=kind, rule="runs.ended_badly", evidence=excerpt(line))
-    return Verdict(status="unknown", rule="runs.hidden")
+        if (not is_cut and _find_pass(text)) or (run.silent and _NOTHING.fullmatch(text)):
+            return Verdict(status="ok", rule="runs.passed")
+        found = _complaint(_find_error, _end(text))
+        if not found and not _ENDED_BADLY.search(text):
+            return Verdict(status="unknown", rule="runs.hidden")
+    rule, line = (found[0].id, found[1]) if found else ("runs.ended_badly", failure_line(text)[1])
+    kind = (found and found[0].kind) or kind_of(line, "exit_code")
+    return Verdict(status="failed", kind=kind, rule=rule, evidence=excerpt(line))
 
 
 def _complaint(find: Callable[[str], RuleMatch | None], text: str) -> tuple[Rule, str] | None:

@@ -27,7 +27,8 @@ _ASSIGNMENTS = frozenset({"variable_assignment", "variable_assignments"})
 _OPERATORS = {
     **dict.fromkeys(("|", "|&"), "|"),
     **dict.fromkeys((";", ";;", "\n", "then", "do", "else", "elif"), ";"),
-    **dict.fromkeys((")", "}", "done", "fi", "esac"), ")"),
+    **dict.fromkeys((")", "}", "fi", "esac"), ")"),
+    "done": "b)",
     "&&": "&",
     "||": "/",
     "&": "b",
@@ -82,8 +83,8 @@ def join_adjacent(nodes: Iterable[Node], render: Callable[[Node], str]) -> list[
 def commands(text: str) -> list[tuple[str, str]]:
     """Return the simple commands of a text in order, each with the operators between it and the
     next, one character each: `|`, `&` (and), `/` (or), `;` (also a line break), `)` (the end of a
-    group) and `b` (in the background). The last command is the one whose exit code the shell
-    returns. Empty if the text is too long.
+    group) and `b` (in the background, or in a loop). The last command is the one whose exit code
+    the shell returns. Empty if the text is too long.
     """
     found: list[list[str]] = []
     waiting = [parse(text.strip())] if is_parseable(text) else []

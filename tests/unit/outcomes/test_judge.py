@@ -143,12 +143,6 @@ class TestTraps:
         assert terminal("find / -name x", **find).status == "failed"
         assert terminal("rg needle", output="", exit_code=1, error=None).status == "ok"
 
-        # A bare exit code counts, but not as an error.
-        verdict = bash("cd src && grep -rn needle .", "", exit_code=1)
-        assert (verdict.status, verdict.kind) == ("failed", "no_match")
-        assert verdict.counts
-        assert not verdict.is_error
-
         # A partial batch is ok, of the kind partial.
         some = [{"url": "a", "content": "x", "error": None}, {"url": "b", "error": "404"}]
         verdict = judged(json.dumps({"results": some}), "web_extract")
@@ -162,18 +156,39 @@ class TestTraps:
         assert judged('{"total_count": 0}', "search_files").status == "ok"
         assert judged('{"total_count": 0, "error": "bad regex"}', "search_files").is_error
 
-    @table(
-        "command",
-        ["diff a b", "test -f x", "[ -d y ]", "which node", "cat a | grep b", "! grep x y"],
+    ANSWERS = (
+        *(
+            "diff a b",
+            "cmp a b",
+            "test -f x",
+            "[ -d y ]",
+            "which node",
+            "! grep x y",
+            "pgrep -f serve",
+        ),
+        *(
+            "cat a | grep b",
+            "cd src && rg -n needle .",
+            "git -C a diff --exit-code",
+            "git diff --quiet",
+        ),
+        *("test -f x && echo found", "grep -q x y && cat y | head -3", "[[ -f x ]] && ls"),
     )
+
+    @table("command", ANSWERS)
     def test_programs_that_answer_by_exit_code(self, command):
-        assert bash(command, "", exit_code=1).kind == "no_match"
+        recorded = ({"exit_code": 1}, {"is_error": True})
+        for flags, result in zip(recorded, ("", "Exit code 1"), strict=True):
+            verdict = bash(command, result, **flags)
+            assert (verdict.status, verdict.kind) == ("ok", "no_match"), flags
 
     @table(
         ("command", "code", "output"),
         [
             ("grep x missing.txt", 2, "grep: missing.txt: No such file or directory"),
             ("grep x a; make", 1, ""),
+            ("grep -q x a && make", 1, ""),
+            ("grep x a; cat b", 1, ""),
             ("python grep.py", 1, ""),
             ("echo 'a && grep b'", 1, ""),
             ("grep x a", 1, "bash: line 3: oops: command not found"),
@@ -596,6 +611,52 @@ class TestUnfinishedAndEmptied:
         assert judged("[terminal] ran `make` -> exit 2, 4 lines output", "terminal").is_error
 
 
+GO_FAILED = "--- FAIL: TestAdd (0.00s)\n    add_test.go:3: 2\nFAIL\nFAIL\tcalc\t0.1s\nFAIL"
+PYTEST_OK = "....  [100%]\n4 passed in 0.31s"
+TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: 3\nstarting'
+
+
+class TestHiddenRuns:
+    """A test, lint or build whose exit code the command hides is judged by its own words."""
+
+    CASES = (
+        ("failed", "go test ./... 2>&1 | tail -20", GO_FAILED),
+        ("failed", "go test ./... 2>&1 | tail -2", "FAIL\tcalc\t0.1s\nFAIL"),
+        ("failed", "pytest -q || true", "tests/a.py F.. [100%]\n1 failed, 2 passed in 0.31s"),
+        ("failed", "make lint; echo done", "src/a.py:3:5: unused variable\ndone"),
+        ("failed", "OUT=$(pytest 2>&1); echo \"$OUT\" | tail", "E   assert 1 == 2\nmore\nmore"),
+        ("failed", "(cd a && mise run lint) | head -9", "[lint] a.go:1:2: unused (revive)\n}"),
+        ("failed", "pytest | grep -c passed", "ERROR: file or directory not found: x\n0"),
+        ("failed", "python test_a.py | head", TRACEBACK),
+        ("failed", "ruff check . && pytest | tail -1", "All checks passed!\nKeyError: 'home'"),
+        ("failed", "pytest > log; echo \"exit: $?\"", "exit: 1"),
+        ("failed", "npm test | tail -3; echo ${PIPESTATUS[0]}", "ran all suites\n1"),
+        ("failed", "cargo test 2>&1 | tail", "\x1b[31mtest result: FAILED\x1b[0m. 1 passed"),
+        ("ok", "pytest -q 2>&1 | tail -5", PYTEST_OK),
+        ("ok", "pytest -q 2>&1 | head -5", PYTEST_OK),
+        ("ok", "pytest > log; echo \"exit: $?\"", "exit: 0"),
+        ("ok", "make test 2>&1 | tail -5", "test_error_is_raised (a.T.test_error) ... ok\n\nOK"),
+        ("ok", "go build ./... 2>&1 | head -20", ""),
+        ("ok", "set -eo pipefail\npytest | tail -3\necho done", "done"),
+        ("ok", "set -o pipefail; make | tail -3", "gcc -c a.c"),
+        ("ok", "cat test.log | grep -c FAIL", "FAIL"),
+        ("unknown", "make 2>&1 | tail -3", "gcc -c a.c\ngcc -c b.c"),
+        ("unknown", "go build ./... 2>&1 | grep error", ""),
+        ("unknown", "pytest -v 2>&1 | head -2", "a.py::test_a PASSED\na.py::test_b PASSED"),
+    )  # fmt: skip
+
+    @table(("status", "command", "output"), CASES)
+    def test_a_hidden_run(self, status, command, output):
+        assert bash(command, output).status == status
+        assert bash(command, output, is_error=False).status == status
+        if "exit:" not in command:
+            assert terminal(command, output=output, exit_code=0, error=None).status == status
+
+    def test_a_filter_that_finds_nothing_says_nothing_of_the_run(self):
+        assert bash("pytest | grep FAILED", "", exit_code=1).status == "unknown"
+        assert bash("pytest | grep FAILED", "Exit code 1", is_error=True).status == "unknown"
+
+
 class TestMissingThings:
     def test_a_missing_skill_is_not_an_unknown_tool(self):
         for result in (
@@ -634,12 +695,13 @@ class TestMissingThings:
         ("Access denied.", "permission"),
         ("file not found", "not_found"),
         ("Search failed: timeout", "timeout"),
+        ("error! error failed", "error"),
     )
 
     @table(("result", "kind"), BARE)
     def test_a_bare_failure(self, result, kind):
-        for tool in ("read_file", "search", "fetch_page", "some_tool"):
-            verdict = judged(result, tool)
+        for tool in ("read_file", "search", "fetch_page", "some_tool", "bash"):
+            verdict = judged(result, tool, {"command": "./run"})
             assert (verdict.status, verdict.kind) == ("failed", kind), tool
         # A command may print anything, and a file may begin with anything.
         assert bash(f"echo '{result}'", result).status == "ok"

@@ -62,6 +62,37 @@ def test_program_errors(row):
     assert row.kind in ("", verdict.kind)
 
 
+WORDS_OF_RUNS = [
+    (row, line)
+    for row in (*RULES["summary"], *RULES["passed"])
+    for line in (row.examples and (*row.examples, row.example or row.examples[0]))
+]
+
+
+@table(("row", "line"), WORDS_OF_RUNS)
+def test_what_runs_say(row, line):
+    """What a program says of its failure or success counts behind a pipe, line by line."""
+    verdict = judge(call(f"x\n{line}", tool="bash", command="make test | tail"))
+    assert (verdict.rule, verdict.status) == (row.id, row.status)
+
+
+RUNS = (
+    *(row.example for row in RULES["runner"]),
+    *("python3 -m unittest", "uv run --extra dev pytest", "timeout 60 go test .", "make", "npx tsc",
+      "CI=1 npm test", "pnpm --filter web run test:unit", "./gradlew test", "cargo +nightly clippy",
+      "./scripts/run-tests.sh", "python tests/runtests.py a", "docker compose run web pytest"),
+)  # fmt: skip
+
+
+@table("run", RUNS)
+def test_runs_are_recognised(run):
+    hidden = (f"{run} 2>&1 | tail -5", f"cd a && {run} || true", f"{run}; echo done", f"{run}\nls")
+    shown = (run, f"cd a && {run} && echo done", f"set -o pipefail; {run} | tail", f"cat a | {run}")
+    for command in (*hidden, *shown):
+        arguments = json.dumps({"command": command})
+        assert (commands.hidden_run(arguments) is not None) == (command in hidden), command
+
+
 @table("row", [row for name in ON_FIELDS for row in RULES[name]], ids=by_id)
 def test_object_fields(row):
     verdict = judge(call(row.example))

@@ -1,4 +1,4 @@
-"""Shell command lines: pipelines, the command that sets the exit code, and hostile text."""
+"""Shell command lines: pipelines, commands with their operators, and hostile text."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
-from journeyman.text.shell import LONGEST_COMMAND, deciding_command, parse, pipelines
+from journeyman.text.shell import LONGEST_COMMAND, commands, parse, pipelines
 
 
 @table(
@@ -30,27 +30,25 @@ def test_pipelines(line: str, words: list[list[str]]) -> None:
 
 
 @table(
-    ("line", "deciding"),
+    ("line", "found"),
     [
-        ("make && grep -q x log", "grep -q x log"),
-        ("make | tee log", "tee log"),
-        ("cat <<END\ngrep x\nEND", "cat"),
-        ("cat <<END | sort\nb\na\nEND", "sort"),
-        ("(cd src && diff a b)", "diff a b"),
-        ("diff a b  # compare", "diff a b"),
-        ("diff a b > out", "diff a b"),
-        ("! grep x log", "grep x log"),
-        ("x" * (LONGEST_COMMAND + 1), ""),
+        ("a && make 2>&1 | tee log", [("a", "&"), ("make", "|"), ("tee log", "")]),
+        ("cat <<END\ngrep x\nEND\nb", [("cat", ";"), ("b", "")]),
+        ("cat <<END | sort\nb\na\nEND", [("cat", "|"), ("sort", "")]),
+        ("(cd src && diff a b) || true  # c", [("cd src", "&"), ("diff a b", ")/"), ("true", "")]),
+        ("! grep x log > out; x=$(a | b)", [("grep x log", ";"), ("x=$(a | b)", "")]),
+        ("a & b\nif c; then d; fi", [("a", "b"), ("b", ";"), ("c", ";;"), ("d", ";)")]),
+        ("x" * (LONGEST_COMMAND + 1), []),
     ],
 )
-def test_deciding_command(line: str, deciding: str) -> None:
-    assert deciding_command(line).removeprefix("| ") == deciding
+def test_commands(line: str, found: list[tuple[str, str]]) -> None:
+    assert commands(line) == found
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_parsed(text: str) -> None:
     pipelines(text)
-    deciding_command(text)
+    commands(text)
 
 
 def test_characters_that_crash_the_scanner() -> None:
