@@ -1,5 +1,6 @@
 """Shared fixtures: a real PostgreSQL from its wheel, and stores on both databases."""
 
+import atexit
 import fcntl
 import itertools
 import os
@@ -138,6 +139,7 @@ def postgres_server() -> Iterator[PostgresServer]:
     yield server
     server.close()
     running.cleanup()
+    atexit.unregister(running._cleanup)  # it would bring back the folder of its lock
 
 
 @pytest.fixture
