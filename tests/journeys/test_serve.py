@@ -524,9 +524,11 @@ class TestClient:
         assert house.hook("PreToolUse", 30, {**call, "tool_input": GATED}).is_denial
         assert house.failures == []
         # Where it is too slow for the beginning, the first prompt brings that too.
-        assert house.hook("SessionStart", 0.01, {"session_id": "late"}).printed == b""
-        asked = {"session_id": "late", "prompt": TASK, "transcript_path": "/nowhere/log.jsonl"}
-        late = house.hook("UserPromptSubmit", 60, asked).output["additionalContext"]
+        started = {"session_id": "late", "source": "startup"}
+        assert house.hook("SessionStart", 0.01, started).printed == b""
+        late = house.hook("UserPromptSubmit", 60, {"session_id": "late", "prompt": TASK}).output[
+            "additionalContext"
+        ]
         assert late.startswith(text[: text.index("(")])
         assert "Earlier requests" in late
 
