@@ -523,8 +523,9 @@ class TestClient:
         assert house.hook("PreToolUse", {**call, "tool_input": GATED}).is_denial
         assert house.failures == []
         # Where it is too slow for the beginning, the first prompt brings that too.
-        assert house.hook("SessionStart", {"session_id": "late"}, seconds=0.01).printed == b""
-        asked = {"session_id": "late", "prompt": TASK, "transcript_path": "/nowhere/log.jsonl"}
+        started = {"session_id": "late", "source": "startup"}
+        assert house.hook("SessionStart", started, seconds=0.01).printed == b""
+        asked = {"session_id": "late", "prompt": TASK}
         late = house.hook("UserPromptSubmit", asked).output["additionalContext"]
         assert late.startswith(text[: text.index("(")])
         assert "Earlier requests" in late

@@ -35,8 +35,6 @@ _NOTICES = (*claude_chain.HARNESS_PREFIXES, *codex.HARNESS_PREFIXES)
 _COMMAND = re.compile(r"/[\w:-]+(?:\s|$)")
 
 _LONGEST_LINE = 1_000_000
-_ANSWER = b'"role":"assistant"'
-"""How both write an answer of the model; in a text, the quotes would be escaped."""
 
 
 class _Meta(Struct, frozen=True):
@@ -93,18 +91,6 @@ class HookInput(Struct, frozen=True, kw_only=True):
         except (OSError, ValueError):  # no log yet, or another line
             return ""
         return first.payload.forked_from_id or ""
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether the model has not answered in this session yet, by its log."""
-        path = Path(self.transcript_path or "/")
-        if not path.is_file():
-            return not path.exists()
-        try:
-            with path.open("rb") as log:
-                return _ANSWER not in log.read(_LONGEST_LINE) and not self.parent
-        except OSError:
-            return False
 
     @property
     def is_subagent(self) -> bool:

@@ -42,7 +42,7 @@ _LONGEST_TASK = 20_000
 _RECENT_PROJECTS = 3
 
 _BEGUN = "it had begun without one"
-_LATE = "it was not ready in time"
+LATE = "it was not ready in time"
 _SWITCHED_OFF = "a person switched it off"
 
 
@@ -124,7 +124,7 @@ class SessionOpenings:
     def take_back(self, host: str, session: str, before: HostSession | None) -> None:
         """Restore the record of a session, because the host did not receive the last answer."""
         with self._changing:
-            self._kept.save(before or self._cold(host, session, _LATE))
+            self._kept.save(before or self._cold(host, session, LATE))
 
     def switch(self, host: str, session: str, *, on: bool) -> HostSession:
         """Switch a session's opening off, or on again if it has one or has not begun."""
@@ -145,10 +145,10 @@ class SessionOpenings:
 
     def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
         """Return the text for the beginning of a session: what recurs in its project. It is empty
-        for a session that has begun, unless it did so before its text was ready.
+        for a session that has begun, unless it missed its text.
         """
         record = self._kept.find(host, session)
-        if (record and record.reason != _LATE) or self._held_out(host, session):
+        if (record and record.reason != LATE) or self._held_out(host, session):
             return ""
         with self._reserved(ends):
             opening = self._for_project(cwd)
@@ -271,7 +271,7 @@ class SessionOpenings:
                 record = self._recorded(host, asked.session, opening)
                 return self._kept.add(record, within_s=_left_s(ends))
             except LateAnswer:
-                record = self._cold(host, asked.session, _LATE)
+                record = self._cold(host, asked.session, LATE)
             except WrongInput as error:
                 record = self._cold(host, asked.session, str(error))
         return self._kept.add(record)

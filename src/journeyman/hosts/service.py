@@ -14,12 +14,14 @@ from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts import hook_events
+from journeyman.hosts.client import is_noted
 from journeyman.hosts.explanation import explain
 from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
 from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
 from journeyman.hosts.installation.record import CHECK_FOLDER, has_part
 from journeyman.hosts.openings import (
+    LATE,
     LateAnswer,
     OpeningAnswer,
     OpeningRequest,
@@ -27,7 +29,7 @@ from journeyman.hosts.openings import (
 )
 from journeyman.models.embedder import Embedder
 from journeyman.records import Usage
-from journeyman.records.errors import JourneymanError, WrongInput
+from journeyman.records.errors import JourneymanError, ServiceUnavailable, WrongInput
 from journeyman.records.host import (
     HOSTS,
     REPORTED_USAGE,
@@ -209,7 +211,9 @@ class HostService:
                 text = self._prompt(event, exchange, before)
             else:
                 kind, text = "hint", self._failure_hint(event, exchange)
-        except LateAnswer:
+        except LateAnswer as error:
+            if name == "SessionStart":  # the client notes it, and the first prompt makes up for it
+                raise ServiceUnavailable("The opening was not ready in time.") from error
             self._note(exchange, session, "failure", "late", began=began, detail=name)
             return None
         if text:
@@ -241,7 +245,8 @@ class HostService:
     def _prompt(self, event: HookInput, exchange: Exchange, before: HostSession | None) -> str:
         host, session, ends = exchange.host, event.session_id, exchange.ends - _MARGIN_S
         texts = []
-        if (before is None or before.state == "cold") and event.is_fresh:
+        home = str(self._journeyman.settings.home)
+        if before.reason == LATE if before else is_noted(home, host, session):
             texts.append(self.openings.project_text(host, session, event.cwd, ends))
         try:
             if event.is_request:
