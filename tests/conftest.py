@@ -45,9 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.mkdtemp(prefix="journeyman-pg-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ[_POSTGRES_FOLDER] = folder
-        # The wheel would keep its lock where another user may have left one.
-        os.environ["XDG_RUNTIME_DIR"] = folder
-        Path(folder, "python_PostgresServer").mkdir()
+        # Otherwise the wheel's lock would be where another user may have left one.
+        own = Path(folder, "runtime")
+        own.mkdir(mode=0o700)
+        (own / "python_PostgresServer").mkdir()
+        os.environ["XDG_RUNTIME_DIR"] = str(own)
 
 
 class PostgresServer:
