@@ -99,8 +99,8 @@ def _profile(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
         for name, parameter in (("origin", "source_filter"), ("platform", "platform"))
         if parameter in arguments
     }
-    session, messages = arguments.get("session_id"), arguments.get("messages")
-    profile = journeyman.profile(session, messages=messages, **_trivial(arguments), **filters)
+    session = arguments.get("session_id")
+    profile = journeyman.profile(session, **_trivial(arguments), **filters)
     return warm_session_answers.profile_answer(profile)
 
 
@@ -149,11 +149,10 @@ ACTIONS = {
     ),
     "profile": Action(
         run=_profile,
-        accepts=("session_id", "messages", "source_filter", "platform", "include_trivial"),
+        accepts=("session_id", "source_filter", "platform", "include_trivial"),
         requires=(),
-        description="error rates of tool calls by tool and by length of session, in one session, "
-        "in messages that are not stored, or in all sessions, and whether the agent gets better "
-        "within a session",
+        description="error rates of tool calls by tool and by length of session, in one session or "
+        "in all, and whether the agent gets better within a session",
     ),
     "compress-check": Action(
         run=lambda journeyman, arguments: warm_session_answers.compression_answer(
@@ -233,12 +232,6 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
         "A recorded session, by its id or the beginning of it. For profile, compress-check and "
         "compare."
     ),
-    "messages": {
-        "type": "array",
-        "items": {"type": "object"},
-        "description": "A conversation in the OpenAI message format, which is not stored. For "
-        "profile, instead of session_id.",
-    },
     "compare_with": _text_parameter(
         "The cold session that session_id is compared with. For compare."
     ),

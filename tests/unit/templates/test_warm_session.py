@@ -201,9 +201,8 @@ class TestReliability:
 
     def test_profile_of_messages_that_are_not_stored(self, shared: Journeyman) -> None:
         messages = stock_keeping(9, failures=2)
-        answer = run_action(shared, "profile", messages=messages)
-        assert (answer["calls"], answer["error_rate"]["errors"]) == (14, 2)
-        assert shared.profile(messages=messages).rate.errors == 2
+        profile = shared.profile(messages=messages)
+        assert (profile.calls, profile.rate.errors) == (14, 2)
         patterns = shared.extract_patterns(messages, outcome=1.0)
         assert {tool for one in patterns for tool in one.tools} == {"look_up", "note_down"}
         assert shared.extract_patterns(messages, outcome=0.0) == ()
