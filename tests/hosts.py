@@ -37,7 +37,7 @@ PUSH = "git push --force origin {0}; touch {0}.ran"
 PROJECT_MARK = "Commands that work here, most used first"
 REMEDY = "It was fixed by `./build-index notes.txt`, then `./check-index notes.txt` again."
 
-CONFIRM_S, GATE_S, STORED_S = 30, 6, 10.0
+CONFIRM_S, GATE_S, STORED_S = 30, 6, 60.0
 """How long a person has to decide, how long the gate waits where no one can, and how soon after its
 end a session must be stored."""
 
