@@ -154,7 +154,7 @@ class Imported:
 
     def verdicts(self) -> Counter[str]:
         """The number of calls with each verdict, over all sessions."""
-        profile = self._command.json("profile")
+        profile = self._command.json("profile", "--bots", "--include-trivial")
         names = ("ok", "failed", "invalid", "refused", "interrupted", "unknown")
         counted = Counter({name: profile[name] for name in names if profile[name]})
         assert counted.total() == profile["calls"]
