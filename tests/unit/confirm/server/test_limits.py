@@ -31,7 +31,7 @@ from journeyman.confirm.server.middleware import (
 )
 from journeyman.confirm.service_options import ProbeResult, probe
 
-QUICK = Timeouts(head_s=0.5, idle_s=1)
+QUICK = Timeouts(head_s=3, idle_s=3)
 
 
 @pytest.fixture(scope="module")
