@@ -1,46 +1,51 @@
-"""The embedding model: wordllama's static vectors, which ship in its wheel and work offline. The
-wheel also has a tokenizer; its counts are estimates, because each model has its own.
+"""Vectors of texts, and estimates of their tokens, without a model.
+
+A text is the sum of its words, and a word the sum of its four- and five-letter pieces, each hashed
+to a place and a sign (feature hashing). Words with a common stem are therefore near each other, and
+long words count more than short ones. On labelled requests a table of learned word vectors found
+the same share of relevant experience, and it brings eighteen packages with it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from journeyman.records.errors import MissingPart
-from journeyman.text.display import replace_surrogates
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
 Vectors = NDArray[np.float32]
 
-DIMENSIONS = 256
+DIMENSIONS = 512
+
 _LONGEST = 2_000
-"""How many characters of a text are embedded: the average over a longer text is less specific."""
+"""How many characters of a text are embedded: the sum over a longer text is less specific."""
+
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PIECES = (4, 5)
+_TOKEN = re.compile(r"[a-zA-Z]{1,6}|\d|[^\W\da-zA-Z]|[^\w\s]{1,2}|\n\s*")
+"""About one token of a language model. On 2,100 recorded texts the sum was 0.92 times the count of
+a tokenizer with 32,000 entries; larger vocabularies need fewer tokens than that one."""
 
 
 class Embedder:
-    """Embeds texts and counts tokens. The model is loaded on first use, in a tenth of a second; a
-    text takes ten microseconds.
-    """
+    """Embeds texts and counts tokens."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return a unit vector for each text, or zeros for a text without words."""
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        if not texts:
-            return vectors
-        weights, _ = _model()
-        for row, text, ids in zip(
-            vectors, texts, _tokens([text[:_LONGEST] for text in texts]), strict=True
-        ):
-            if text.strip():
-                tokens = np.minimum(ids, len(weights) - 1)
-                row[:] = weights[tokens].sum(axis=0, dtype=np.float32) / np.float32(len(tokens))
+        for row, text in zip(vectors, texts, strict=True):
+            words = Counter(_WORD.findall(_HUMP.sub(" ", text[:_LONGEST]).casefold()))
+            if not words:
+                continue
+            pieces = [_pieces(word) for word in words]
+            signs = [
+                part * count**0.5 for (_, part), count in zip(pieces, words.values(), strict=True)
+            ]
+            places = np.concatenate([place for place, _ in pieces])
+            row[:] = np.bincount(places, np.concatenate(signs), minlength=DIMENSIONS)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
@@ -51,42 +56,19 @@ class Embedder:
 
     def count_tokens(self, text: str) -> int:
         """Return about how many tokens a model would count."""
-        return self.token_counts([text])[text]
+        return len(_TOKEN.findall(text))
 
     def token_counts(self, texts: Iterable[str]) -> dict[str, int]:
-        """Return the token counts of many texts, in half the time of one by one."""
-        distinct = list(dict.fromkeys(texts))
-        return dict(zip(distinct, map(len, _tokens(distinct)), strict=True))
+        """Return the token counts of many texts."""
+        return {text: self.count_tokens(text) for text in texts}
 
 
-def _tokens(texts: Sequence[str]) -> Iterator[list[int]]:
-    _, tokenizer = _model()
-    encodings = tokenizer.encode_batch_fast(
-        [replace_surrogates(text) for text in texts], add_special_tokens=False
-    )
-    return (encoding.ids for encoding in encodings)
-
-
-@cache
-def _model() -> "tuple[NDArray[np.float16], Tokenizer]":
-    """Return the vectors and the tokenizer. They are read without wordllama's own code, which loads
-    an HTTP client and takes four times as long in every process.
-    """
-    from safetensors.numpy import load_file  # noqa: PLC0415 - only where it is needed
-    from tokenizers import Tokenizer  # noqa: PLC0415
-
-    spec = find_spec("wordllama")
-    if spec is None or spec.origin is None:
-        raise MissingPart(
-            "Learning and openings need wordllama, which is not installed. Install it with: pip "
-            "install wordllama"
-        )
-    folder = Path(spec.origin).parent
-    weights = load_file(folder / "weights" / "l2_supercat_256.safetensors")["embedding.weight"]
-    tokenizer = Tokenizer.from_file(
-        str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")
-    )
-    # Padding would make all texts of a batch as long as the longest.
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return weights, tokenizer
+@lru_cache(maxsize=20_000)
+def _pieces(word: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the places and the signs of a word's pieces."""
+    marked = f"<{word}>"
+    pieces = [
+        marked[start : start + size] for size in _PIECES for start in range(len(marked) - size + 1)
+    ] or [marked]
+    hashes = np.array([zlib.crc32(piece.encode("utf-8", "replace")) for piece in pieces])
+    return hashes % DIMENSIONS, np.where(hashes >> 31, 1.0, -1.0)

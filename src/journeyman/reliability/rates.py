@@ -4,7 +4,7 @@ interval and its method.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from math import ceil, hypot, sqrt
+from math import ceil, hypot, lgamma, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -145,12 +145,25 @@ def fisher_exact(first: Rate, second: Rate) -> float | None:
     unlikely as these if both rates were equal and all calls independent. None if a side has no
     calls.
     """
-    from scipy.stats import fisher_exact as test  # noqa: PLC0415 - loads slowly
-
     if first.total == 0 or second.total == 0:
         return None
-    counts = [[rate.errors, rate.total - rate.errors] for rate in (first, second)]
-    return float(test(counts).pvalue)
+    errors = first.errors + second.errors
+    fewest, most = max(0, errors - second.total), min(errors, first.total)
+    logs = np.array(
+        [
+            _log_ways(first.total, k) + _log_ways(second.total, errors - k)
+            for k in range(fewest, most + 1)
+        ]
+    )
+    chances = np.exp(logs - logs.max())
+    # Equal chances differ in their last digits.
+    unlikely = chances <= chances[first.errors - fewest] * (1 + 1e-7)
+    return float(min(1.0, chances[unlikely].sum() / chances.sum()))
+
+
+def _log_ways(total: int, chosen: int) -> float:
+    """Return the logarithm of the binomial coefficient."""
+    return lgamma(total + 1) - lgamma(chosen + 1) - lgamma(total - chosen + 1)
 
 
 def mantel_haenszel(strata: ArrayLike) -> NDArray[np.float64]:

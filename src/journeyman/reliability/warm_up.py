@@ -9,7 +9,6 @@ from statistics import median
 
 import numpy as np
 from msgspec import Struct
-from scipy.special import bdtr
 
 from journeyman.records.verdict import JudgedCall, JudgedSession
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
@@ -89,8 +88,10 @@ def median_over_sessions(values: Iterable[float]) -> Median:
     if not ordered:
         return Median(estimate=None, low=None, high=None, sessions=0)
     # The number of values below the interval, which is also the number above it.
-    tails = bdtr(np.arange(count // 2), count, 0.5) <= (1 - CONFIDENCE) / 2
-    outside = int(tails.sum())
+    below = np.arange(1, count // 2)
+    chances = np.cumsum(np.log((count - below + 1) / below)) - count * log(2)
+    tails = np.cumsum(np.exp(np.append(-count * log(2), chances)))
+    outside = int((tails <= (1 - CONFIDENCE) / 2).sum())
     return Median(
         estimate=float(median(ordered)),
         low=float(ordered[outside - 1]) if outside else None,

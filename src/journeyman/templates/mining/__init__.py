@@ -4,7 +4,6 @@ all rules that decide this.
 
 import hashlib
 from collections.abc import Iterable
-from importlib.metadata import version
 
 from journeyman.gate import RULES_VERSION as GATE_RULES
 from journeyman.models import VECTORS_VERSION
@@ -12,14 +11,14 @@ from journeyman.outcomes import RULES_VERSION as VERDICT_RULES
 from journeyman.redaction import RULES_VERSION as REDACTION_RULES
 from journeyman.reliability.task_types import TYPES_VERSION
 
-RULES_VERSION = 6
+RULES_VERSION = 7
 """Raise this with every change that may find other patterns in a session, or the same ones with
 other content. What was learned under another version is learned again.
 """
 
 
 def learning_rules(trivial: Iterable[str]) -> str:
-    """Return the versions of the rule sets, of the vectors and their package, and a digest of the
+    """Return the versions of the rule sets, of the vectors, and a digest of the
     names of the trivial tools. Loads none of the rules: checking whether anything is new must be
     cheap.
     """
@@ -27,5 +26,5 @@ def learning_rules(trivial: Iterable[str]) -> str:
     return (
         f"outcomes {VERDICT_RULES}, redaction {REDACTION_RULES}, "
         f"gate {GATE_RULES}, types {TYPES_VERSION}, mining {RULES_VERSION}, "
-        f"vectors {VECTORS_VERSION} of {version('wordllama')}, trivial {names}"
+        f"vectors {VECTORS_VERSION}, trivial {names}"
     )
