@@ -6,8 +6,6 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 
 from journeyman.records import (
     Fragment,
@@ -22,7 +20,6 @@ from journeyman.records import (
     Verdict,
 )
 from journeyman.records.errors import WrongInput
-from journeyman.store.engine import connect
 from journeyman.store.store import Store
 from journeyman.templates.session_judge import SessionJudge
 
@@ -149,15 +146,6 @@ class TestForks:
         write(store, "fork", [*FIRST, *SECOND], details=details)
         assert parents(store, "fork") == [Lineage(parent=SessionId("gone"), kind="branch")]
         assert counts(store, "fork") == [(8, 2, 2, None)]
-
-    @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-    def test_without_a_sign_the_fork_went_on_first(
-        self, store: Store, order: tuple[str, str]
-    ) -> None:
-        sessions = {"a": [*FIRST, *SECOND], "b": [*FIRST, *THIRD]}
-        for name in order:
-            write(store, name, sessions[name])
-        assert parents(store, "a", "b") == [Lineage(parent=SessionId("b"), kind="branch"), None]
 
     @pytest.mark.parametrize("order", [("parent", "fork"), ("fork", "parent")])
     def test_fork_of_a_compressed_session(self, store: Store, order: tuple[str, str]) -> None:
@@ -361,20 +349,3 @@ class TestOpenings:
         # A tool that prints one does not make a session warm.
         write(store, "t", [plain(1, mark, role="tool"), plain(2, mark, role="assistant")])
         assert self.openings(store) == {"s": self.OPENING, "t": ""}
-
-
-def test_logs_that_may_hold_copies_are_read_again_once(database_url: str) -> None:
-    engine = connect(database_url, busy_timeout_s=1.0)
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0011")
-        for reader in ("claude_code", "hermes", "tau2"):
-            insert = (
-                "INSERT INTO logs (log, reader, size, mtime_ns, state) VALUES (:r, :r, 1, 1, '')"
-            )
-            connection.execute(sa.text(insert), {"r": reader})
-    engine.dispose()
-    with Store(database_url) as store:
-        assert store.log_stamps() == {"tau2": ("tau2", 1, 1)}

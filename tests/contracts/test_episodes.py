@@ -363,17 +363,6 @@ class TestDeleting:
         assert grew()
         assert store.learned.missing(RULES) == []
 
-    def test_episodes_of_sessions_to_mine_again_stay(self, store: Store) -> None:
-        """Shared patterns are shown again once the other session has been mined again."""
-        write(store, "a", "b")
-        found = [
-            mined(store, name, an_episode(1, name), patterns=(a_pattern(name),)) for name in "ab"
-        ]
-        save(store, *found)
-        store.sessions.delete("a")
-        assert store.learned.missing(RULES) == ["b"]
-        assert kept(store) == [an_episode(1, "b")]
-
     def test_no_table_keeps_any_of_its_text(self, store: Store) -> None:
         write(store, "a", "b")
         word = "zebra"

@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 from msgspec.structs import replace
 from tests.waiting import LONGEST_S
 
 from journeyman.records import Fragment, Session, SessionId
 from journeyman.records.errors import StoreUnavailable
 from journeyman.records.host import HostEvent, HostSession
-from journeyman.store.engine import connect, writing
+from journeyman.store.engine import writing
 from journeyman.store.store import Store
 
 
@@ -179,22 +177,3 @@ class TestOpeningNotes:
         note("late", "0000000000000000", source="codex")
         found = {one.session.id: one.session.opening for one in store.sessions.list()}
         assert found == {"early": "0123456789abcdef", "late": "fedcba9876543210"}
-
-
-def test_a_database_of_the_version_before_gets_the_tables(database_url: str) -> None:
-    engine = connect(database_url, busy_timeout_s=1.0)
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0014")
-        assert "host_sessions" not in sa.inspect(connection).get_table_names()
-        insert = sa.text("INSERT INTO sessions (id, source, details) VALUES ('old', 'codex', '{}')")
-        connection.execute(insert)
-    engine.dispose()
-    with Store(database_url) as store:
-        store.host_sessions.save(FULL)
-        store.host_sessions.add_event(an_event())
-        assert store.host_sessions.find("hermes", FULL.session_id) == FULL
-        assert store.host_sessions.events() == [an_event()]
-        assert [one.session.id for one in store.sessions.list()] == ["old"]

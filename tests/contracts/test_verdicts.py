@@ -15,7 +15,6 @@ from journeyman.records import (
     Message,
     Session,
     SessionId,
-    ToolCall,
     Verdict,
 )
 from journeyman.store.engine import connect
@@ -231,59 +230,3 @@ class TestDeleting:
         content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
         assert b"zebra4r2" in content
         assert not [n for n in range(4) if f"zebra{n}".encode() in content]
-
-
-class TestUpgrading:
-    def test_a_database_from_before_verdicts_keeps_its_sessions(self, database_url: str) -> None:
-        self.make_earlier_database(database_url)
-        with Store(database_url) as store:
-            overview = store.sessions.get("old")
-            assert (overview.digest, overview.calls) == ("d1", 1)
-            assert [call.tool for call in store.sessions.calls("old")] == ["bash"]
-            assert store.verdicts.known("r1") == {}
-            save(store, "old")
-            write(store, "new")
-        with Store(database_url) as store:
-            assert store.verdicts.known("r1").keys() == {"old"}
-            assert {one.session.id for one in store.sessions.list()} == {"old", "new"}
-
-    def test_reading_an_earlier_database_changes_nothing(self, database_url: str) -> None:
-        self.make_earlier_database(database_url)
-        with Store(database_url, only_looking=True) as store:
-            assert not store.is_ready
-        engine = connect(database_url, busy_timeout_s=1)
-        with engine.connect() as connection:
-            version = connection.execute(sa.text("SELECT version_num FROM alembic_version"))
-            assert version.scalar() == "0001"
-            calls = connection.execute(sa.text("SELECT calls FROM sessions WHERE id = 'old'"))
-            assert calls.scalar() == 1
-        engine.dispose()
-
-    def make_earlier_database(self, url: str) -> None:
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        engine = connect(url, busy_timeout_s=1)
-        calls = msgspec.json.encode([ToolCall(id="c1", name="bash")]).decode()
-        with engine.connect().execution_options(writes=True) as connection, connection.begin():
-            config.attributes["connection"] = connection
-            command.upgrade(config, "0001")
-            assert not sa.inspect(connection).has_table("verdicts")
-            connection.execute(
-                sa.text(
-                    "INSERT INTO sessions (row_id, id, source, messages, calls, digest) "
-                    "VALUES (1000, 'old', 'test', 1, 1, 'd1')"
-                )
-            )
-            connection.execute(
-                sa.text(
-                    "INSERT INTO messages (session_row, key, position, generation, role, kind, "
-                    "digest, model, tool_call_id, tool_name, finish_reason, tool_calls, text, "
-                    "reasoning) VALUES (1000, 'a', 1, 0, 'assistant', 'plain', :digest, '', '', "
-                    "'', '', :calls, 'I look.', '')"
-                ),
-                {"digest": b"d", "calls": calls},
-            )
-        engine.dispose()

@@ -207,7 +207,7 @@ def test_an_empty_opening_has_a_reason(experienced: Journeyman, task: str) -> No
 
 
 def test_a_template_without_a_task_shows_its_patterns_in_order(experienced: Journeyman) -> None:
-    template = experienced.build_template("daily", min_messages=1)
+    template = experienced.templates.build("daily", min_messages=1)
     opening = experienced.opening(template="daily")
     assert opening.patterns == template.patterns[:15]
     assert experienced.opening(template="daily", max_patterns=2).patterns == template.patterns[:2]

@@ -56,7 +56,7 @@ def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             options = {"source": source, "project": project, "session_id": name}
             jm.record(reporting(host), outcome=1.0, **options)
         jm.learn()
-        jm.build_template("all", min_messages=1, description=f"All but for {CANARY}")
+        jm.templates.build("all", min_messages=1, description=f"All but for {CANARY}")
         jm.templates.create("aa-first", name="first")
     return home
 

@@ -79,7 +79,6 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     "--max-patterns",
     f"Largest number of examples (default {MOST_PATTERNS}; {MAX_TEMPLATE_PATTERNS} for a template "
     "without a task).",
-    former_names=["--max"],
     type=context.NON_NEGATIVE_INT,
 )
 @option(
@@ -100,7 +99,7 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     "JSON tool definitions of the session; examples that do not fit them are left out.",
 )
 @context.bots_option
-@flag("--explain", "Show what was selected, what was left out, and why.")
+@flag("--explain", "Show what was selected, and why.")
 def open_(
     journeyman: Journeyman,
     *,
@@ -191,7 +190,7 @@ def _read_tool_definitions(name: str) -> Any:
         where = "standard input" if name == files.STANDARD_INPUT else name
         raise BadTools(
             f"The tool definitions cannot be read from {where}: {error}. Supply JSON: a list of "
-            "definitions in the OpenAI, Anthropic or MCP format, or schemas by name."
+            "definitions in the OpenAI, Anthropic or MCP format."
         ) from error
 
 
@@ -206,9 +205,6 @@ def _pick_template(
         hint = "`journeyman templates list` shows all templates."
         raise UnknownTemplate(f"There is no template{of_type}{tagged}. {hint}")
     return f"{template.name}@{template.version}"
-
-
-_MAX_LEFT_OUT = 15
 
 
 def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
@@ -265,18 +261,6 @@ def _show_explained(console: Console, opening: Opening, budget: int | None) -> N
             show_choice(console, choice, number)
     if opening.note:
         console.print(formatting.safe_text(opening.note))
-    if opening.left_out:
-        formatting.print_heading(console, f"{len(opening.left_out):,} considered and left out")
-        for row in opening.left_out[:_MAX_LEFT_OUT]:
-            pattern = row.pattern
-            similar = formatting.UNKNOWN if row.similarity is None else f"{row.similarity:.2f}"
-            tools = formatting.one_line(_tool_names(pattern), console.width // 3)
-            label = Text(f"{similar:>4}  {pattern.kind:9s}  ").append(f"{tools}: ", style="bold")
-            formatting.print_labelled(console, label, pattern.intent, full=False)
-            console.print(Text(f"      {readable(row.reason)}", style="dim"))
-        formatting.print_remainder(
-            console, len(opening.left_out), _MAX_LEFT_OUT, ": --json lists all"
-        )
 
 
 def show_choice(console: Console, choice: Choice, number: int) -> None:

@@ -91,7 +91,7 @@ def _requests(opening: Opening) -> Iterator[str]:
 def encode_openings(openings: Sequence[Opening]) -> str:
     """Return openings as they are stored."""
     # What was left out is for people who look at one opening, and long.
-    return msgspec.json.encode([replace(opening, left_out=()) for opening in openings]).decode()
+    return msgspec.json.encode(list(openings)).decode()
 
 
 def stored_openings(record: HostSession) -> tuple[Opening, ...]:

@@ -13,7 +13,6 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import (
-    KeptOutKind,
     MinedSession,
     Pattern,
     Quarantined,
@@ -47,7 +46,7 @@ RELEASED = sa.select(quarantine_decisions.c.key).where(
 
 
 class Quarantine(Repository):
-    """What was excluded (`jm.kept_out`): list, rules, get, release, delete, restore. A key can be
+    """What was excluded (`jm.kept_out`): list, get, release, delete, restore. A key can be
     abbreviated to any prefix that only one key has, ignoring case. `clock` dates decisions.
     """
 
@@ -59,7 +58,6 @@ class Quarantine(Repository):
         self,
         *,
         rule: str | None = None,
-        kind: KeptOutKind | None = None,
         session: str | None = None,
         project: str | None = None,
         decided: bool = False,
@@ -72,15 +70,10 @@ class Quarantine(Repository):
             entry
             for entry in self._by_key(session=session, project=project).values()
             if (entry.state != "kept out") == decided
-            and (kind is None or entry.kind == kind)
             and (rule is None or f"{entry.rule}.".startswith(f"{rule.rstrip('.')}."))
         ]
         entries.sort(key=lambda entry: (-len(entry.sessions), entry.rule, entry.key))
         return entries
-
-    def rules(self) -> Sequence[str]:
-        """Return the rules that excluded something, whatever was decided about it."""
-        return sorted({entry.rule for entry in self._by_key().values()})
 
     def get(self, key: str) -> Quarantined:
         """Return an entry by its key or a prefix of it. Raise WrongInput."""

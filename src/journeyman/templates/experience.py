@@ -16,7 +16,7 @@ from journeyman.models.embedder import DIMENSIONS, Embedder
 from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookMistake
 from journeyman.records.session import BOT_PLATFORMS
 from journeyman.store.episodes import EpisodeFacts, EpisodeRow
-from journeyman.templates.argument_fields import SHELLS
+from journeyman.templates.agent_tools import SHELLS
 from journeyman.templates.briefing import Briefing, briefing_text, mistake_line, usage_line
 from journeyman.templates.commands import is_everyday
 from journeyman.templates.examples import CountTokens

@@ -150,10 +150,6 @@ def templates_answer(templates: Sequence[Template]) -> Answer:
                 "pattern_count": len(template.patterns),
                 "created_at": _time(template.created_at),
                 "used": template.used,
-                "effect": {
-                    "tried": template.effect.tried,
-                    "mean": _number(template.effect.mean),
-                },
             }
             for template in templates[:MOST_TEMPLATES]
         ],

@@ -12,7 +12,7 @@ from tests.turns import Turn, agent, call, chat, failed, messages, user
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
 from journeyman import Journeyman
-from journeyman.records import Fragment, Lineage, PatternId, Session, SessionId
+from journeyman.records import Fragment, Lineage, Session, SessionId
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 
 FLIGHT = (
@@ -306,18 +306,10 @@ class TestOpenings:
             one.steps[-1].tool for one in filled.opening("water the office plants").patterns
         ] == ["water"]
 
-    def test_trial_results_change_the_selection(self, filled):
-        task = "cancel my flight reservation"
-        before = filled.opening(task).patterns
-        filled.templates.credit({one.id: [-1.0] * 20 for one in before})
-        after = filled.opening(task)
-        assert not {one.id for one in before} & {one.id for one in after.patterns}
-        assert "it made things worse in 20 trials" in [one.reason for one in after.left_out]
-
 
 class TestTemplates:
     def test_built_template_describes_its_sessions(self, filled):
-        template = filled.build_template(
+        template = filled.templates.build(
             "support", min_messages=3, tags=["desk"], description="Of the help desk"
         )
         assert (template.name, template.version, template.origin) == ("support", 1, "built")
@@ -332,11 +324,11 @@ class TestTemplates:
 
     def test_building_learns_first(self, jm):
         record(jm, "flight", FLIGHT)
-        assert jm.build_template("t", min_messages=1).qualified == 1
+        assert jm.templates.build("t", min_messages=1).qualified == 1
 
     def test_building_again_adds_a_version(self, filled):
-        first = filled.build_template("t", min_messages=1, description="one")
-        second = filled.build_template("t", min_messages=1, description="two")
+        first = filled.templates.build("t", min_messages=1, description="one")
+        second = filled.templates.build("t", min_messages=1, description="two")
         assert (first.version, second.version) == (1, 2)
         assert filled.templates.get("t") == second
         assert filled.templates.get("t@1") == first
@@ -344,39 +336,39 @@ class TestTemplates:
         assert filled.templates.list(versions=True) == [first, second]
 
     def test_new_version_inherits_omitted_fields(self, filled):
-        filled.build_template("t", min_messages=1, tags=["a"], description="one")
-        again = filled.build_template("t", min_messages=1)
+        filled.templates.build("t", min_messages=1, tags=["a"], description="one")
+        again = filled.templates.build("t", min_messages=1)
         assert (again.tags, again.description) == (("a",), "one")
-        cleared = filled.build_template("t", min_messages=1, tags=(), description="")
+        cleared = filled.templates.build("t", min_messages=1, tags=(), description="")
         assert (cleared.tags, cleared.description) == ((), "")
 
     def test_build_limits_sessions_and_source(self, filled):
-        assert filled.build_template("one", min_messages=1, max_sessions=1).qualified == 1
-        with pytest.raises(BadTemplate, match="None has the recorder 'nobody'"):
-            filled.build_template("x", min_messages=1, source="nobody")
-        with pytest.raises(BadTemplate, match="None has 30 messages or more"):
-            filled.build_template("x")
+        assert filled.templates.build("one", min_messages=1, max_sessions=1).qualified == 1
+        with pytest.raises(BadTemplate, match="None matches the recorder 'nobody'"):
+            filled.templates.build("x", min_messages=1, source="nobody")
+        with pytest.raises(BadTemplate, match="None matches the minimum of 30 messages"):
+            filled.templates.build("x")
         assert filled.templates.list() == filled.templates.list(versions=True)
 
     def test_build_fails_if_no_session_teaches(self, jm):
         record(jm, "lost", LOST, outcome=0.0)
         with pytest.raises(
-            BadTemplate, match=r"None .* matching sessions \(minimum of 1 message, "
+            BadTemplate, match=r"None .* matching sessions \(minimum of 1 messages, "
         ):
-            jm.build_template("x", min_messages=1)
+            jm.templates.build("x", min_messages=1)
 
     @table(
         "options", [{"max_sessions": 0}, {"tags": ["a,b"]}, {"description": "<|im_start|>system"}]
     )
     def test_invalid_build_options_store_nothing(self, filled, options):
         with pytest.raises(WrongInput):
-            filled.build_template("x", min_messages=1, **options)
+            filled.templates.build("x", min_messages=1, **options)
         assert filled.templates.list() == []
 
     @table("name", ["../x", "/etc/passwd", "a\x00b", "x" * 300, "NUL", "", ".", "a/b", "a@b"])
     def test_unsafe_names_are_refused(self, filled, name):
         for act in (
-            lambda: filled.build_template(name, min_messages=1),
+            lambda: filled.templates.build(name, min_messages=1),
             lambda: filled.templates.create("flight", name=name),
             lambda: filled.templates.get(name),
             lambda: filled.templates.delete(name),
@@ -468,16 +460,13 @@ class TestTemplates:
         assert filled.templates.delete("t") == 2
         assert filled.templates.list() == []
 
-    def test_pick_prefers_effective_then_less_used_templates(self, filled):
+    def test_pick_prefers_less_used_templates(self, filled):
         for name in ("a", "b", "c"):
             filled.templates.create("order", name=name, tags=["shop", name], task_type="code")
         assert filled.templates.pick(task_type="file") is None
         assert filled.templates.pick(tags=["b"]).name == "b"
         filled.opening("return shoes", template="a")
         assert filled.templates.pick(task_type="code", tags=["shop"]).name == "b"
-        filled.templates.credit({"template:c@1": [0.5] * 10, "template:b@1": [-0.5] * 10})
-        assert filled.templates.pick(task_type="code").name == "c"
-        assert filled.templates.get("c").effect.mean == 0.5
 
     def test_tags_match_any_or_all(self, filled):
         for name, tags in (("a", ["web", "python"]), ("b", ["web"]), ("c", ["rust"])):
@@ -496,17 +485,6 @@ class TestTemplates:
         filled.opening("return shoes", template="a")
         assert filled.templates.pick(tags=["web", "python"]).name == "a"
         assert filled.templates.pick(tags=["web", "rust"], all_tags=True) is None
-
-    def test_stats(self, filled):
-        assert filled.templates.stats().total == 0
-        filled.templates.create("order", name="a", task_type="code")
-        filled.templates.create("order", name="a", task_type="code")
-        filled.templates.create("flight", name="b")
-        filled.opening("return shoes", template="a")
-        stats = filled.templates.stats()
-        assert (stats.total, stats.versions, stats.used, stats.most_used) == (2, 3, 1, "a")
-        assert stats.by_type == {"code": 1, "mixed": 1}
-        assert stats.examples == sum(len(one.patterns) for one in filled.templates.list())
 
 
 class TestFiles:
@@ -585,28 +563,6 @@ class TestFiles:
         assert one.quarantined == "run.download"
         assert filled.opening(template="risky").is_empty
 
-    def test_what_was_learned_here_is_not_quarantined_by_an_import(self, filled):
-        turns = (
-            user("Delete the old notes"),
-            call("Bash", {"command": "rm /srv/shop/docs/notes.md"}, "ok"),
-            agent("Deleted."),
-        )
-        filled.record(chat(*turns), session_id="shop", outcome=1.0, cwd="/srv/shop")
-        made = filled.templates.create("shop", name="notes")
-        assert [one.quarantined for one in made.patterns] == [""]
-        file = filled.templates.export("notes")
-        imported = filled.templates.import_file(file, name="copy").template
-        assert [one.quarantined for one in imported.patterns] == [""]
-
-        # Also when the sessions are gone, because the template stays.
-        filled.sessions.delete("shop")
-        imported = filled.templates.import_file(file, name="again").template
-        assert [one.quarantined for one in imported.patterns] == [""]
-
-        # Another text was not learned here, and its folder is unknown.
-        other = filled.templates.import_file(file.replace(b"/srv/shop", b"/srv/bank"), name="bank")
-        assert [one.quarantined for one in other.template.patterns] == ["write.outside"]
-
     def test_addendum_that_instructs_is_refused(self, filled):
         made = filled.templates.create("order", name="t", addendum="Be brief.")
         data = filled.templates.export("t").replace(
@@ -625,12 +581,6 @@ class TestFiles:
     def test_file_without_a_success_is_refused(self, filled):
         with pytest.raises(BadTemplate):
             filled.templates.import_file(self.legacy_file(result_success=False))
-
-
-def test_patterns_are_found_by_id(filled):
-    stored = next(iter(filled.patterns.list()))
-    assert filled.patterns.get(stored.id) == stored
-    assert filled.patterns.get(PatternId("nothing")) is None
 
 
 def test_diagnosis_counts_what_is_learned(filled):
