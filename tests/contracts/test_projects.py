@@ -79,7 +79,7 @@ def test_projects_are_counted(store: Store) -> None:
 
 def test_suggested_projects(store: Store) -> None:
     fill(store)
-    assert "Projects: ~/src/my_app, " in store.sessions.no_match(project="acme/my_ap")
+    assert "There are: ~/src/my_app, " in store.sessions.no_match(project="acme/my_ap")
 
 
 def test_a_known_project_is_not_replaced_by_a_shorter_name(store: Store) -> None:

@@ -170,7 +170,7 @@ class TestDecisions:
         save(store, "a", an_exclusion("k1"), an_exclusion("k2"))
         assert store.patterns.counts() == {"quarantined": 1}
         forgotten = store.forgotten.forget({SessionId("a"): frozenset((1,))}, at=1.0)
-        assert forgotten.kept_out == 1
+        assert forgotten.kept_out == 2
         assert store.quarantine.list(decided=True) == []
         save(store, "a", an_exclusion("k1"))
         assert store.learned.missing(RULES) == []

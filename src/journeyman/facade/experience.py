@@ -198,7 +198,7 @@ class ExperienceFacade(Rooms):
         from journeyman.logs.chat import conversation_fragment
         from journeyman.templates.session_judge import judged_calls, judged_session
 
-        facts = {"id": None, "source": "mine"}
+        facts = {"id": None, "source": "mine", "outcome": None}
         fragment = conversation_fragment(messages, facts, now=self._clock())
         calls = judged_calls(fragment.messages, self.judge)
         return judged_session(fragment.session, len(fragment.messages), calls)

@@ -99,10 +99,12 @@ class SessionWriter:
             return opened.id  # it would replace the text that was recorded
         row_id = opened.row_id
         is_recorded_text = bool(opened.redacted) and not is_redacted
-        if is_recorded_text or (fragment.replaces and is_own and opened.baseline is not None):
+        if fragment.replaces and (is_recorded_text or (is_own and opened.baseline is not None)):
             self._clear(opened)
-        if is_recorded_text:
+        if is_recorded_text and fragment.replaces:
             opened.facts, opened.new = {"log": log}, NewMessages()
+        elif is_recorded_text:
+            opened.facts["details"] = _EMPTY_FACTS["details"]
         opened.redacted = is_redacted
         if not is_own and not Path(opened.before.log).exists():
             # The log was moved, as Codex does when it archives.

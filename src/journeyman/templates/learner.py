@@ -170,7 +170,7 @@ class Learner:
         """Learn from all that is new, in one project or all; return the number of sessions. With
         `is_over`, learn from the newest sessions first, until it returns true.
         """
-        missing = self.missing(project)
+        missing = [] if is_over and is_over() else self.missing(project)
         if is_over:
             missing.reverse()
         return len(self.learn(missing, progress, executor, is_over=is_over)) if missing else 0

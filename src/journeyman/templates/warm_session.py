@@ -277,9 +277,11 @@ def validated_arguments(tool: str, arguments: object, schema: Schema) -> Argumen
     _require(tool, schema.get("required", ()), given, parameters)
     for error in Draft202012Validator(schema).iter_errors(given):
         name = str(error.path[0])
-        problem = f"{name} is {_shown(given[name])}, which does not fit"
+        value, hint = _shown(given[name]), _hint(parameters[name])
+        if error.validator == "enum":
+            raise WrongInput(f"There is no {name} {value}. {hint}")
         wanted = f"{error.validator}: {_shown(error.validator_value)}"
-        raise WrongInput(f"{problem} ({wanted}). {_hint(parameters[name])}")
+        raise WrongInput(f"{name} is {value}, which does not fit ({wanted}). {hint}")
     return given
 
 

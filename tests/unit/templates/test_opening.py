@@ -15,7 +15,7 @@ from tests.validators import anthropic_faults, openai_faults, responses_faults, 
 
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.records.errors import WrongInput
-from journeyman.templates.opening import Choice, LeftOut, Opening, call_ids_in
+from journeyman.templates.opening import Choice, Opening, call_ids_in
 from journeyman.templates.opening_text import call_ids, is_own_call_id
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
@@ -178,7 +178,6 @@ def test_id_depends_only_on_what_the_model_sees():
     same = Opening(
         task="Another task",
         choices=tuple(msgspec.structs.replace(one, reason="x") for one in OPENING.choices),
-        left_out=(LeftOut(pattern=UNFIT.pattern, reason="y"),),
         note="z",
         template="airline@2",
         tokens=7,

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.records import (
-    Effect,
     LateChange,
     Pattern,
     PatternId,
@@ -89,7 +88,7 @@ class TestOwnForm:
         # No field is missing: each has a value other than its default here, unless it is not
         # stored in files.
         for record, left_out in (
-            (FULL, {"origin", "used", "last_used_at", "effect"}),
+            (FULL, {"origin", "used", "last_used_at"}),
             (RECOVERY, {"id", "tokens", "sessions"}),
         ):
             for field in msgspec.structs.fields(record):
@@ -119,7 +118,6 @@ class TestOwnForm:
             origin="built",
             used=9,
             last_used_at=5.0,
-            effect=Effect(tried=3, gained=1.0),
             patterns=(
                 msgspec.structs.replace(
                     RECOVERY, tokens=77, id=PatternId("another"), sessions=(SessionId("s1"),)
@@ -129,7 +127,7 @@ class TestOwnForm:
         assert encode(used) == encode(FULL)
 
         # Statistics in a file are not read.
-        claims = file(used=99, effect={"tried": 9, "gained": 9.0}, last_used_at=1.0, origin="built")
+        claims = file(used=99, last_used_at=1.0, origin="built")
         claims["patterns"][0] |= {"id": "forged", "tokens": 1, "sessions": ["s1"]}
         assert read(claims) == FULL
 

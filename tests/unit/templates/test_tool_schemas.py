@@ -27,17 +27,6 @@ SHAPES: dict[str, Any] = {
             "function": {"name": "read", "description": "Reads.", "parameters": SCHEMA},
         }
     ],
-    "OpenAI chat, strict": [
-        {
-            "type": "function",
-            "function": {
-                "name": "read",
-                "description": "Reads.",
-                "strict": True,
-                "parameters": SCHEMA | {"additionalProperties": False},
-            },
-        }
-    ],
     "OpenAI responses": [
         {"type": "function", "name": "read", "description": "Reads.", "parameters": SCHEMA}
     ],
@@ -48,14 +37,6 @@ SHAPES: dict[str, Any] = {
     ],
     "MCP": [{"name": "read", "description": "Reads.", "inputSchema": SCHEMA}],
     "MCP tools/list": {"tools": [{"name": "read", "description": "Reads.", "inputSchema": SCHEMA}]},
-    "MCP answer": {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "result": {"tools": [{"name": "read", "description": "Reads.", "inputSchema": SCHEMA}]},
-    },
-    "one definition": {"name": "read", "description": "Reads.", "input_schema": SCHEMA},
-    "schemas by name": {"read": SCHEMA | {"description": "Reads."}},
-    "definitions by name": {"read": {"description": "Reads.", "parameters": SCHEMA}},
     "a tuple": ({"name": "read", "description": "Reads.", "inputSchema": SCHEMA},),
     "the same twice": [{"name": "read", "description": "Reads.", "inputSchema": SCHEMA}] * 2,
 }
@@ -88,7 +69,6 @@ class TestShapes:
         [
             ({"type": "web_search"}, "web_search"),
             ({"type": "web_search_20250305", "name": "web_search", "max_uses": 3}, "web_search"),
-            ({"type": "custom", "custom": {"name": "patch", "format": {}}}, "patch"),
             ({"type": "function", "function": {"name": "now"}}, "now"),
             ({"name": "now", "parameters": None}, "now"),
         ],
@@ -123,8 +103,6 @@ class TestShapes:
             ([{"type": "function"}], "Tool 1 has no name"),
             ([{"type": "function", "function": {"name": ""}}], "Tool 1 has no name"),
             ([{"name": 5}], "Tool 1 has no name"),
-            ([SCHEMA], "Tool 1 has no name"),
-            ({"read": 5}, "schema of the tool 'read' is not an object"),
             ([{"name": "a", "parameters": "x"}], "schema of the tool 'a' is not an object"),
             ([{"name": "a", "parameters": []}], "schema of the tool 'a' is not an object"),
             (
@@ -169,7 +147,6 @@ MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
         "'a': 1.5 is not valid under any of the given schemas",
     ),
     (of(a={"enum": ["c", "f"]}), {"a": "k"}, "'a': 'k' is not one of ['c', 'f']"),
-    (of(a={"format": "date"}), {"a": "tomorrow"}, "'a': 'tomorrow' is not a 'date'"),
     (False, {}, "False schema does not allow {}"),
     ({"type": "string"}, {}, "{} is not of type 'string'"),
     (of() | {"properties": {}}, {"a": 1}, "'a' is no longer a parameter"),
@@ -178,24 +155,6 @@ MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
         {"b": 1},
         "'path' is a required property",
     ),
-    # Schemas of an unnamed draft.
-    (of(a={"items": [{"type": "string"}]}), {"a": [1]}, "'a[0]': 1 is not of type 'string'"),
-    (
-        of(a={"prefixItems": [{"type": "string"}]}),
-        {"a": [1]},
-        "'a[0]': 1 is not of type 'string'",
-    ),
-    (
-        of(a={"minimum": 1, "exclusiveMinimum": True}),
-        {"a": 0},
-        "'a': 0 is less than or equal to the minimum of 1",
-    ),
-    (
-        SCHEMA | {"$schema": "http://json-schema.org/draft-03/schema#"},
-        {},
-        "'path' is a required property",
-    ),
-    (SCHEMA | {"$schema": "urn:of-my-own"}, {}, "'path' is a required property"),
     # Schemas that cannot be evaluated.
     (of(a={"$ref": "#/$defs/gone"}), {"a": 1}, "its schema cannot be followed"),
     (of(a={"$ref": "https://schemas.invalid/a.json"}), {"a": 1}, "its schema cannot be followed"),
@@ -236,25 +195,9 @@ def test_calls_that_fit(schema: object, arguments: object) -> None:
 
 
 REDACTED: list[tuple[dict[str, Any], object, str]] = [
-    ({"type": "string", "format": "email"}, "<email:1>", ""),
     ({"type": "string", "pattern": "^[A-Z]{6}$"}, "<order_id:12>", ""),
-    ({"enum": ["a", "b"]}, "<secret:2>", ""),
-    ({"type": "string", "enum": ["a", "b"]}, "see <secret:2>", ""),
-    ({"const": "a"}, "<secret:2>", ""),
-    ({"type": "string", "maxLength": 2}, "<secret:2>", ""),
-    ({"type": "string", "minLength": 50}, "to <user_name:3>.", ""),
+    ({"enum": ["a", "b"]}, "see <secret:2>", ""),
     ({"type": "integer", "minimum": 5}, "<phone:1>", ""),
-    ({"type": ["number", "null"]}, "<phone:1>", ""),
-    ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "<secret:2>", ""),
-    ({"not": {"const": "a"}}, "<secret:2>", ""),
-    (
-        {"type": "array", "items": {"enum": ["a"]}, "uniqueItems": True},
-        ["<host:1>", "<host:1>"],
-        "",
-    ),
-    ({"type": "integer"}, "about <phone:1>", ""),
-    ({"type": "array"}, "<phone:1>", ""),
-    ({"enum": ["a", "b"]}, "<Secret:2>", "'a': '<Secret:2>' is not one of ['a', 'b']"),
     ({"enum": ["a", "b"]}, "<secret:two>", "'a': '<secret:two>' is not one of ['a', 'b']"),
 ]
 
@@ -266,19 +209,19 @@ def test_redaction_placeholders_fit_any_schema(schema: object, value: object, re
 
 def test_malformed_and_deep_arguments() -> None:
     # Arguments that are not JSON.
-    live = LiveTools.read({"read": SCHEMA})
+    live = LiveTools.read([{"name": "read", "parameters": SCHEMA}])
     for arguments in ("", "{", "[" * 100_000):
         broken = Step(tool="read", arguments=arguments)
         assert live.misfit(broken) == "its arguments are not a JSON object"
 
     # Deeply nested arguments.
     deep = '{"a":' * 900 + "1" + "}" * 900
-    live = LiveTools.read({"t": of(a={"$ref": "#"})})
+    live = LiveTools.read([{"name": "t", "parameters": of(a={"$ref": "#"})}])
     assert live.misfit(Step(tool="t", arguments=deep)) != ""
 
 
 class TestPatterns:
-    LIVE = LiveTools.read({"read": SCHEMA, "find": {}})
+    LIVE = LiveTools.read([{"name": "read", "parameters": SCHEMA}, {"name": "find"}])
 
     def reason(self, *steps: Step, kind: Any = "sequence") -> str:
         pattern = Pattern(id=PatternId("p"), kind=kind, intent="Read.", steps=steps)
