@@ -1,7 +1,6 @@
 """`journeyman open`: prints what a new session should start with."""
 
 import json
-import math
 import sys
 from collections.abc import Callable
 from typing import Any, get_args
@@ -17,7 +16,6 @@ from journeyman.records import Pattern, PatternType
 from journeyman.records.defaults import (
     BUDGET_TOKENS,
     MAX_TEMPLATE_PATTERNS,
-    MIN_SIMILARITY,
     MOST_PATTERNS,
 )
 from journeyman.records.errors import BadTools, UnknownTemplate, WrongInput
@@ -82,18 +80,11 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     type=context.NON_NEGATIVE_INT,
 )
 @option(
-    "--floor N",
-    "Lowest similarity to the task that an example must have; not for templates.",
-    type=click.FloatRange(0.0, 1.0),
-    default=MIN_SIMILARITY,
-)
-@option(
     "--style",
     "Text with one example, or messages (default: by model and tools).",
     type=click.Choice(STYLES),
 )
 @option("--model", "Model that will read it; settings can map models to styles.", default="")
-@flag("--alike", "Use only examples that work the same way; for small models.")
 @option(
     "--tools FILE",
     "JSON tool definitions of the session; examples that do not fit them are left out.",
@@ -139,8 +130,6 @@ def open_(
         raise click.UsageError("Pass the task of the session, or name a template.")
     if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
         raise click.UsageError("Standard input can be the task or the tools, not both.")
-    if math.isnan(limits["floor"]):  # NaN passes every range check
-        raise click.UsageError("--floor takes a number from 0 to 1.")
     task_text = files.task_text(task)
     definitions = None if tools is None else _read_tool_definitions(tools)
     project_name = "" if project == _ALL_PROJECTS else journeyman.project_named(project or ".")

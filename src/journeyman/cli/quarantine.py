@@ -47,7 +47,7 @@ _COLUMNS = (
     Column("rule", lambda item: item.rule, overflow="fold", max_width=24),
     Column(
         "sessions",
-        lambda item: len(item.sessions) or "template",
+        lambda item: len(item.sessions),
         min_terminal_width=70,
         numeric=True,
     ),
@@ -74,7 +74,6 @@ def _show(console: Console, item: Quarantined) -> None:
         "reason": item.reason,
         "state": f"{item.state}{decided}",
         "sessions": formatting.join_names(ids, _MAX_SESSIONS),
-        "templates": ", ".join(item.templates),
         "text": item.text,
     }
     formatting.print_fields(console, fields)
@@ -144,7 +143,7 @@ def _show_decision(done: str, _console: Console, items: Sequence[Quarantined]) -
         click.echo(
             formatting.one_line(f"{done} {item.key[:_KEY_LENGTH]}  {item.rule}  {item.text}", 100)
         )
-    if done != "Deleted" and any(item.sessions for item in items):
+    if done != "Deleted":
         click.echo("To apply this: `journeyman learn`. Until then, nothing changes.")
 
 

@@ -106,8 +106,7 @@ def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) 
     rules = Counter(pattern.quarantined for pattern in patterns if pattern.quarantined)
     if rules:
         counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
-        marked = "`journeyman templates quarantine` lists them."
-        note = f"\nIn quarantine, and never in an opening: {counts}.\n{marked}"
+        note = f"\nIn quarantine, and never in an opening: {counts}."
         console.print(formatting.safe_text(note), style="yellow")
 
 

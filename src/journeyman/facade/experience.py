@@ -154,7 +154,7 @@ class ExperienceFacade(Rooms):
             named = [sessions] if isinstance(sessions, str) else sessions
             overviews = [self.sessions.get(session_id) for session_id in named]
         if raw:
-            return self._session_judge.judged_raw(overviews, progress)
+            return self._session_judge.judged(overviews, progress, raw=True)
         return redacted_sessions(self._session_judge.judged(overviews, progress))
 
     def errors(
@@ -364,7 +364,6 @@ class ExperienceFacade(Rooms):
         else:
             found = self.forgotten.forget_matching(matching, dry_run=dry_run)
         if not (dry_run or found.is_empty):
-            self.playbook_files.forget_blocks()
             self._store.host_sessions.drop_content()
         return found
 

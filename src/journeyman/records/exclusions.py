@@ -34,9 +34,7 @@ no longer listed."""
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """Something that a rule excluded. It occurs in `sessions`, or in imported `templates`, each
-    named with its version.
-    """
+    """Something that a rule excluded, and the sessions in which it occurs."""
 
     key: str
     kind: KeptOutKind
@@ -44,7 +42,6 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     reason: str
     text: str
     sessions: tuple[SessionId, ...] = ()
-    templates: tuple[str, ...] = ()
     state: QuarantineState = "kept out"
     decided_at: float | None = None
     decided_by: str = ""

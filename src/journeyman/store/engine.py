@@ -93,7 +93,11 @@ class Repository:
             return connection.execute(query).all()
 
     def _read_in(
-        self, activity: str, query: sa.Select[Any], column: "sa.Column[Any]", values: Iterable[Any]
+        self,
+        activity: str,
+        query: sa.Select[Any],
+        column: sa.ColumnElement[Any],
+        values: Iterable[Any],
     ) -> list[sa.Row[Any]]:
         """Return the rows of a query in which a column has one of these values."""
         with self._reading(activity) as connection:

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from journeyman.records import Template
 from journeyman.records.errors import BadTemplate
 from journeyman.store.engine import Repository
-from journeyman.store.quarantine import read_released, without_released
 from journeyman.store.rows import json_text, template_of
 from journeyman.store.tables import templates
 
@@ -57,10 +56,12 @@ class Templates(Repository):
         return list(newest.values()) if newest_only else versions
 
     def _find(self, query: sa.Select[Any]) -> Sequence[Template]:
-        with self._reading("reading templates") as connection:
-            released = read_released(connection)
-            rows = connection.execute(query)
-            return [without_released(_template(row), released) for row in rows]
+        return [
+            msgspec.structs.replace(
+                template_of(row.body), used=row.used, last_used_at=row.last_used_at
+            )
+            for row in self._read("reading templates", query)
+        ]
 
     def delete(self, name: str, version: int | None = None) -> int:
         """Delete one version of a template, or all; return how many there were."""
@@ -78,9 +79,3 @@ class Templates(Repository):
 def _is_version(name: str, version: int | None) -> sa.ColumnElement[bool]:
     of_name = templates.c.name == name
     return of_name if version is None else of_name & (templates.c.version == version)
-
-
-def _template(row: sa.Row[Any]) -> Template:
-    return msgspec.structs.replace(
-        template_of(row.body), used=row.used, last_used_at=row.last_used_at
-    )

@@ -19,14 +19,13 @@ from journeyman.records.project import is_in_project
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
 from journeyman.templates.agent_tools import KNOWN_TOOLS
-from journeyman.templates.briefing import ELSEWHERE, Briefing, briefing_text, episode_line
+from journeyman.templates.briefing import Briefing, briefing_text, episode_line
 from journeyman.templates.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.templates.experience import (
     Experience,
     build_briefing,
     of_people,
     project_briefing,
-    transferable_rows,
 )
 from journeyman.templates.opening import Choice, Opening
 from journeyman.templates.opening_text import note
@@ -124,10 +123,10 @@ class OpeningBuilder:
             return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
         experience = self.experience(project, bots=bots)
         opening = self.from_experience(task, limits, experience, live=live, style=style)
-        if opening.is_empty and experience.project == project != "":
-            elsewhere = self._elsewhere(project, bots=bots)
-            transferred = self.from_experience(task, limits, elsewhere, live=live, style=style)
-            opening = opening if transferred.is_empty else transferred
+        if opening.is_empty and experience.project:
+            everything = self.experience(bots=bots)
+            other = self.from_experience(task, limits, everything, live=live, style=style)
+            opening = opening if other.is_empty else other
         if opening.is_empty and experience.bots:
             left_out = f"Sessions of bots left out: {experience.bots:,}; --bots includes them."
             return replace(opening, note=f"{opening.note} {left_out}")
@@ -135,7 +134,7 @@ class OpeningBuilder:
 
     def experience(self, project: str = "", *, bots: bool = False) -> Experience:
         """Return what was learned in a project; without a name, in the whole library. If nothing
-        was learned in the named project, return what other projects taught. Unless `bots`, people's
+        was learned in the named project, return that of the whole library. Unless `bots`, people's
         sessions teach, and those of bots only where there are no others.
         """
         key = (project, bots)
@@ -154,19 +153,8 @@ class OpeningBuilder:
                 self._experiences[key] = (
                     Experience(project, rows, self._embedder, bots=len(left_out))
                     if rows or not project
-                    else self._elsewhere(project, bots=bots)
+                    else self.experience(bots=bots)
                 )
-            return self._experiences[key]
-
-    def _elsewhere(self, project: str, *, bots: bool) -> Experience:
-        """Return the part of other projects' experience that transfers to any project."""
-        key = (f"{project}\0", bots)
-        with self._loading:
-            if key not in self._experiences:
-                rows = [row for row in self._rows if not is_in_project(row.project, project)]
-                rows = rows if bots else of_people(rows)
-                transferable = Experience(ELSEWHERE, transferable_rows(rows), self._embedder)
-                self._experiences[key] = transferable
             return self._experiences[key]
 
     def playbook(self, project: str, *, bots: bool = False) -> Playbook:

@@ -178,7 +178,7 @@ def hits_answer(hits: Iterable[SearchHit]) -> Answer:
         "hits": [
             {
                 **_fields(hit, "session", "source", "role", "message"),
-                **(_fields(hit, "call", "tool", "argument") if hit.call else {}),
+                **({"tool": hit.tool} if hit.tool else {}),
                 "at": _time(hit.at),
                 "text": hit.snippet,
             }
