@@ -315,7 +315,8 @@ def print_hits(console: Console, hits: Sequence[SearchHit], short_ids: Mapping[s
 
 
 def _where(hit: SearchHit) -> str:
-    return f"result of {hit.tool}" if hit.role == "tool" else hit.tool or hit.role
+    is_result = hit.role == "tool" and hit.tool
+    return f"result of {hit.tool}" if is_result else hit.tool or hit.role
 
 
 def _highlighted(snippet: str) -> Text:
