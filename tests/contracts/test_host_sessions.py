@@ -12,7 +12,6 @@ from tests.waiting import LONGEST_S
 from journeyman.records import Fragment, Session, SessionId
 from journeyman.records.errors import StoreUnavailable
 from journeyman.records.host import HostEvent, HostSession
-from journeyman.store.engine import writing
 from journeyman.store.store import Store
 
 
@@ -56,13 +55,6 @@ class TestRecords:
         other = a_session(host="codex")
         assert store.host_sessions.add(other) == other
 
-    def test_ids_that_no_database_stores_are_found_again(self, store: Store) -> None:
-        for name in ("nul \x00", "lone \ud800", "", "x" * 2_000):
-            added = store.host_sessions.add(a_session(name, reason="nul \x00"))
-            assert store.host_sessions.find("hermes", name) == added
-            store.host_sessions.erase("hermes", [name])
-            assert store.host_sessions.find("hermes", name) is None
-
     def test_of_many_at_once_one_is_kept(self, store: Store) -> None:
         barrier = threading.Barrier(6)
 
@@ -74,13 +66,6 @@ class TestRecords:
             kept = list(pool.map(add, range(6)))
         assert len(set(kept)) == 1
         assert store.host_sessions.find("hermes", "s1") == kept[0]
-
-    def test_sessions_by_what_was_decided(self, store: Store) -> None:
-        for name, reason in (("a", "held"), ("b", "held"), ("c", "other")):
-            store.host_sessions.save(a_session(name, reason=reason))
-        store.host_sessions.save(a_session("d", host="codex", reason="held"))
-        assert store.host_sessions.with_reason("hermes", "held") == {"a", "b"}
-        assert store.host_sessions.with_reason("opencode", "held") == set()
 
     def test_dropping_content_leaves_the_rest(self, store: Store) -> None:
         store.host_sessions.save(FULL)
@@ -139,29 +124,6 @@ class TestWaiting:
                     other.host_sessions.save(a_session(reason="at once"), within_s=0.0)
                 # Reading does not wait.
                 assert other.host_sessions.find("hermes", "s1") == a_session()
-
-    def test_the_limit_holds_for_one_transaction_only(
-        self, store: Store, database_url: str
-    ) -> None:
-        with Store(database_url, busy_timeout_s=3_600.0) as other:
-            other.host_sessions.save(a_session(), within_s=0.01)
-            held, released = threading.Event(), threading.Event()
-
-            def hold() -> None:
-                with store.host_sessions._writing("holding the lock") as connection:
-                    connection.execute(sa.text("UPDATE host_sessions SET tokens = 7"))
-                    held.set()
-                    released.wait(0.3)
-
-            holder = threading.Thread(target=hold)
-            holder.start()
-            held.wait()
-            with writing(other._engine, "waiting") as connection:
-                connection.execute(sa.text("UPDATE host_sessions SET tokens = 8"))
-            holder.join()
-            found = other.host_sessions.find("hermes", "s1")
-            assert found is not None
-            assert found.tokens == 8
 
 
 class TestOpeningNotes:

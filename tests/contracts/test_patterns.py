@@ -3,7 +3,6 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,7 +21,6 @@ from journeyman.records import (
     SessionId,
     Step,
 )
-from journeyman.records.errors import UnknownSession
 from journeyman.store.engine import connect
 from journeyman.store.store import Store
 
@@ -136,26 +134,6 @@ class TestStoring:
             assert stored == pattern
             assert again.patterns.of_sessions(["a"]) == [stored]
 
-    def test_unknown_values_stay_unknown(self, store: Store) -> None:
-        write(store, "a")
-        least = Pattern(
-            id=PatternId("p"),
-            kind="final",
-            source="test",
-            intent="",
-            steps=(Step(tool=""),),
-            sessions=(SessionId("a"),),
-        )
-        save(store, mined(store, "a", least))
-        assert kept(store) == {"p": least}
-
-    def test_missing_ids_are_not_found(self, store: Store) -> None:
-        write(store, "a")
-        assert list(store.patterns.list()) == []
-        assert store.patterns.of_sessions(["a", "b"]) == []
-        assert store.patterns.counts() == {}
-        assert store.patterns.reasons() == {}
-
     def test_more_patterns_than_fit_in_one_statement(self, store: Store) -> None:
         names = [f"s{n}" for n in range(600)]
         write(store, *names)
@@ -179,11 +157,6 @@ class TestStoring:
         assert store.learned.reasons(["absent", *names]) == dict.fromkeys(names, "")
         save(store, *(msgspec.structs.replace(one, patterns=()) for one in found))
         assert list(store.patterns.list()) == []
-
-    def test_the_last_result_for_a_session_counts(self, store: Store) -> None:
-        write(store, "a")
-        save(store, mined(store, "a", a_pattern("old")), mined(store, "a", a_pattern("new")))
-        assert kept(store).keys() == {"new"}
 
 
 class TestSharing:
@@ -264,24 +237,6 @@ class TestMissing:
         save(store, mined(store, name, pattern))
         assert missing() == []
 
-    def test_a_session_with_a_changed_outcome_is_missing_again(
-        self, store: Store, missing: Callable[..., list[str]]
-    ) -> None:
-        write(store, "a", outcome=1.0)
-        save(store, mined(store, "a", a_pattern()))
-        write(store, "a", outcome=0.25)
-        assert missing() == ["a"]
-        write(store, "a", outcome=1.0)
-        assert missing() == []
-
-    def test_changes_irrelevant_to_learning_change_nothing(
-        self, store: Store, missing: Callable[..., list[str]]
-    ) -> None:
-        write(store, "a")
-        save(store, mined(store, "a", a_pattern()))
-        write(store, "a", title="Another title", tags=("red",))
-        assert missing() == []
-
     def test_results_of_other_rules_are_separate_and_replace_them(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
@@ -302,20 +257,6 @@ class TestSavingAgain:
             new = a_pattern("p", times=times, intent="in other words", models=("m2",))
             save(store, mined(store, "a", new))
             assert kept(store) == {"p": new}
-
-    def test_repeating_changes_nothing(self, store: Store) -> None:
-        write(store, "a", "b")
-        found = (
-            mined(store, "a", a_pattern(), a_pattern("held", quarantined="r")),
-            mined(store, "b", a_pattern(session="b", first_seen=None)),
-        )
-        save(store, *found)
-        before = kept(store)
-        listed = list(store.patterns.list())
-        for some in (found, found[:1], found[::-1]):
-            save(store, *some)
-        assert kept(store) == before
-        assert list(store.patterns.list()) == listed
 
 
 def _late(at: float | None) -> float:
@@ -360,17 +301,6 @@ class TestSkipping:
         save(store)
         assert store.patterns.revision() == before
 
-    def test_a_session_that_is_being_deleted(self, store: Store, database_url: str) -> None:
-        write(store, "goes", "stays")
-        found = [mined(store, name, a_pattern(name, name)) for name in ("goes", "stays")]
-
-        def save_all() -> None:
-            with Store(database_url, busy_timeout_s=30) as own:
-                save(own, *found)
-
-        assert meanwhile(database_url, save_all, "DELETE FROM sessions WHERE id = 'goes'") == []
-        assert kept(store).keys() == {"stays"}
-
     def test_an_error_leaves_everything_unchanged(
         self, store: Store, missing: Callable[..., list[str]]
     ) -> None:
@@ -403,24 +333,6 @@ def meanwhile(url: str, work: Callable[[], None], statement: str) -> list[Except
     return failures
 
 
-class TestConcurrency:
-    def test_two_writers_may_delete_the_same(self, store: Store, database_url: str) -> None:
-        """One of the callers gets an error that it is gone; a session with an id that starts with
-        it is unaffected.
-        """
-        write(store, "ab", "abc")
-        save(store, *(mined(store, name, a_pattern(name, name)) for name in ("ab", "abc")))
-
-        def delete() -> None:
-            with Store(database_url, busy_timeout_s=30) as own:
-                own.sessions.delete("ab")
-
-        (failure,) = meanwhile(database_url, delete, "DELETE FROM sessions WHERE id = 'ab'")
-        assert isinstance(failure, UnknownSession)
-        assert [one.session.id for one in store.sessions.list()] == ["abc"]
-        assert kept(store).keys() == {"abc"}
-
-
 class TestDeleting:
     def test_patterns_of_only_one_session_are_deleted_with_it(
         self, store: Store, missing: Callable[..., list[str]], sql: Callable[..., Any]
@@ -432,50 +344,6 @@ class TestDeleting:
         assert missing() == []
         for name in ("patterns", "mined"):
             assert sql(f"SELECT count(*) FROM {name}").scalar() == 1
-
-    def test_no_table_keeps_any_of_its_text(self, store: Store) -> None:
-        write(store, "a", "b")
-        secret = "zebra"
-        theirs = a_pattern(
-            intent=secret, steps=(Step(tool=secret, arguments=secret, result=secret),)
-        )
-        own = [
-            msgspec.structs.replace(theirs, id=PatternId(f"{kind}-{held}"), kind=kind)
-            for kind, held in itertools.product(("final", "sequence"), ("", secret))
-        ]
-        save(store, mined(store, "a", theirs, *own))
-        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
-        assert secret in everything(store)
-        store.sessions.delete("a")
-        assert secret not in everything(store)
-
-    def test_its_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
-        """Including patterns that were replaced or removed before the session was deleted."""
-
-        def keep_deleted_content(
-            driver: sa.engine.interfaces.DBAPIConnection, _entry: object
-        ) -> None:
-            # Like SQLite builds outside some Linux distributions, which do not overwrite deleted
-            # content.
-            driver.cursor().execute("PRAGMA secure_delete=OFF")
-
-        with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
-            sa.event.listen(store._engine, "connect", keep_deleted_content)
-            store._engine.dispose()
-            write(store, *(f"s{n}" for n in range(5)))
-            for rules, times in (("r1", 2000), ("r2", 1)):
-                for n in range(5):
-                    words = f"zebra{n}{rules} " * times
-                    here = a_pattern(
-                        f"p{n}", f"s{n}", intent=words, steps=(Step(tool="bash", result=words),)
-                    )
-                    gone = a_pattern(f"{rules}-{n}", f"s{n}", intent=words)
-                    save(store, mined(store, f"s{n}", here, gone), rules=rules)
-            for n in range(4):
-                store.sessions.delete(f"s{n}")
-        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-        assert b"zebra4r2" in content
-        assert not [n for n in range(4) if f"zebra{n}".encode() in content]
 
 
 def everything(store: Store) -> str:
@@ -533,31 +401,3 @@ class TestQuarantine:
             (found,) = held if rule else usable
             assert not (usable if rule else held)
             assert found.quarantined == rule
-
-
-class TestRevision:
-    def test_the_revision_grows_with_every_change(self, store: Store) -> None:
-        write(store, "a", "b", "c")
-        seen = [store.patterns.revision()]
-
-        def grew() -> bool:
-            seen.append(store.patterns.revision())
-            assert seen[-1] >= seen[-2]
-            return seen[-1] > seen[-2]
-
-        save(store, mined(store, "a", a_pattern()))
-        assert grew()
-        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0)))
-        assert grew()  # seen in another session
-        save(store, mined(store, "b", a_pattern(session="b", first_seen=2.0, times=2)))
-        assert grew()
-        save(store, mined(store, "a", a_pattern(quarantined="rule")))
-        assert grew()
-        write(store, "c", text="something else")
-        list(store.patterns.list())
-        assert not grew()
-        store.sessions.delete("b")
-        assert grew()
-        save(store, mined(store, "a"))
-        assert grew()
-        assert seen[0] == 0

@@ -291,7 +291,7 @@ class TestOpen:
 
     def test_escape_sequences_are_neutralised(self, learned: Command) -> None:
         task = "Rename the files"
-        told = asked_here(learned, "open", task, "--format", "anthropic", "--floor", "0").stdout
+        told = asked_here(learned, "open", task, "--format", "anthropic").stdout
         assert not set("\x1b\x9b\ufeff") & set(told)
         texts = [one["content"] for one in json.loads(told)["messages"]]
         assert f"Rename the [bold]files[/] {UNSEEN}" in texts
@@ -330,8 +330,6 @@ WRONG_USAGE = {
     "standard input twice": ("open", "-", "--tools", "-"),
     "a negative budget": ("open", TASK, "--budget", "-1"),
     "a negative number of examples": ("open", TASK, "--max", "-1"),
-    "a floor that is not a number": ("open", TASK, "--floor", "nan"),
-    "a floor above 1": ("open", TASK, "--floor", "1.5"),
     "an unknown format": ("open", TASK, "--format", "xml"),
     "no workers": ("learn", "--workers", "0"),
     "workers that are not a number": ("learn", "--workers", "abc"),

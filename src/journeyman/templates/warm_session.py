@@ -266,16 +266,21 @@ def validated_arguments(tool: str, arguments: object, schema: Schema) -> Argumen
             f"The arguments of {tool} are {_shown(values)}. Pass a JSON object instead."
         )
     parameters: Mapping[str, Schema] = schema["properties"]
+    required: Sequence[str] = schema.get("required", ())
     if unknown := [name for name in values if name not in parameters]:
-        takes = ", ".join(parameters)
+        takes = ", ".join(f"{name} (required)" if name in required else name for name in parameters)
         raise WrongInput(f"{tool} has no parameter {_shown(unknown[0])}. It takes: {takes}.")
     given = {
         name: _read(values[name], parameter)
         for name, parameter in parameters.items()
         if name in values and not _is_left_out(values[name])
     }
-    _require(tool, schema.get("required", ()), given, parameters)
-    for error in Draft202012Validator(schema).iter_errors(given):
+    _require(tool, required, given, parameters)
+    try:
+        errors = list(Draft202012Validator(schema).iter_errors(given))
+    except ValueError:  # a number with thousands of digits, which cannot be written
+        raise WrongInput(f"The arguments of {tool} have a number that cannot be read.") from None
+    for error in errors[:1]:
         name = str(error.path[0])
         value, hint = _shown(given[name]), _hint(parameters[name])
         if error.validator == "enum":

@@ -1,6 +1,5 @@
 """Learning, openings and templates, tested through the facade."""
 
-import itertools
 import json
 import shutil
 from pathlib import Path
@@ -111,18 +110,6 @@ class TestLearning:
         assert "cancel_reservation" not in tools(filled)
         assert filled.opening("cancel my flight reservation").is_empty
 
-    def test_session_with_a_new_outcome_is_mined_again(self, filled):
-        record(filled, "flight", FLIGHT, outcome=0.0)
-        report = filled.learn()
-        assert (report.mined, report.teaching) == (1, 1)
-        assert "cancel_reservation" not in tools(filled)
-
-    def test_changed_trivial_tools_trigger_mining(self, tmp_path, filled):
-        environ = {"JOURNEYMAN_TRIVIAL_TOOLS": "get_reservation, get_order"}
-        with Journeyman(home=tmp_path, environ=environ) as other:
-            assert other.learn().mined == 3
-            assert tools(other) == {"cancel_reservation", "return_item"}
-
     def test_parallel_learning_gives_the_same_result(self, tmp_path, filled):
         with Journeyman(home=tmp_path / "other", environ={}) as other:
             for name, turns, outcome in (("flight", FLIGHT, 1.0), ("order", ORDER, 1.0)):
@@ -130,16 +117,6 @@ class TestLearning:
             record(other, "lost", LOST, 0.0)
             assert other.learn(workers=2).patterns == filled.learn().patterns
             assert tools(other) == tools(filled)
-
-    @table("workers", [0, -1])
-    def test_learning_needs_at_least_one_worker(self, jm, workers):
-        record(jm, "flight", FLIGHT)
-        with pytest.raises(WrongInput, match="workers"):
-            jm.learn(workers=workers)
-
-    def test_learning_from_an_empty_store(self, jm):
-        report = jm.learn()
-        assert (report.sessions, report.patterns, report.mined) == (0, 0, 0)
 
     def test_messages_copied_from_a_parent_are_counted_once(self, tmp_path):
         parent = {"id": "p", "source": "test", "outcome": 1.0, "started_at": 5.0}
@@ -227,12 +204,6 @@ class TestOpenings:
         # An opening without similar patterns says so.
         assert "similar enough" in filled.opening("photosynthesis of ferns").note
 
-    def test_openings_are_deterministic_across_instances(self, tmp_path, filled):
-        task = "cancel my flight and return the shoes"
-        first = msgspec.json.encode(filled.opening(task))
-        with Journeyman(home=tmp_path, environ={}) as other:
-            assert msgspec.json.encode(other.opening(task)) == first
-
     @table(
         ("options", "note"),
         [
@@ -255,10 +226,6 @@ class TestOpenings:
             {"role": "user", "content": "x"}
         ]
 
-    @table("task", ["?", "... 🤣 !!"])
-    def test_task_without_words_is_noted(self, filled, task):
-        assert "no words" in filled.opening(task).note
-
     @table(
         "options",
         [
@@ -274,29 +241,6 @@ class TestOpenings:
     def test_invalid_options_are_refused(self, filled, options):
         with pytest.raises(WrongInput):
             filled.opening(**{"task": "cancel", **options})
-
-    def test_learning_order_does_not_affect_openings(self, tmp_path):
-        sessions = {
-            "a": FLIGHT,
-            "b": ORDER,
-            "c": (*FLIGHT[:1], call("get_reservation", {"id": "QQ11"}), call("note"), agent("ok")),
-        }
-        made = set()
-        for number, order in enumerate(itertools.permutations(sessions)):
-            with open_journeyman(tmp_path / str(number)) as jm:
-                for name in order:
-                    record(jm, name, sessions[name])
-                    jm.learn()
-                made.add(msgspec.json.encode(jm.opening("cancel my flight reservation")))
-        assert len(made) == 1
-
-    def test_empty_library_suggests_learning(self, jm):
-        assert "journeyman learn" in jm.opening("cancel my flight").note
-
-    @table("task", ["", "  \n"])
-    def test_opening_needs_a_task(self, filled, task):
-        with pytest.raises(WrongInput, match="task"):
-            filled.opening(task)
 
     def test_new_patterns_appear_in_openings(self, filled):
         assert filled.opening("water the office plants").is_empty
@@ -342,28 +286,12 @@ class TestTemplates:
         cleared = filled.templates.build("t", min_messages=1, tags=(), description="")
         assert (cleared.tags, cleared.description) == ((), "")
 
-    def test_build_limits_sessions_and_source(self, filled):
-        assert filled.templates.build("one", min_messages=1, max_sessions=1).qualified == 1
-        with pytest.raises(BadTemplate, match="None matches the recorder 'nobody'"):
-            filled.templates.build("x", min_messages=1, source="nobody")
-        with pytest.raises(BadTemplate, match="None matches the minimum of 30 messages"):
-            filled.templates.build("x")
-        assert filled.templates.list() == filled.templates.list(versions=True)
-
     def test_build_fails_if_no_session_teaches(self, jm):
         record(jm, "lost", LOST, outcome=0.0)
         with pytest.raises(
             BadTemplate, match=r"None .* matching sessions \(minimum of 1 messages, "
         ):
             jm.templates.build("x", min_messages=1)
-
-    @table(
-        "options", [{"max_sessions": 0}, {"tags": ["a,b"]}, {"description": "<|im_start|>system"}]
-    )
-    def test_invalid_build_options_store_nothing(self, filled, options):
-        with pytest.raises(WrongInput):
-            filled.templates.build("x", min_messages=1, **options)
-        assert filled.templates.list() == []
 
     @table("name", ["../x", "/etc/passwd", "a\x00b", "x" * 300, "NUL", "", ".", "a/b", "a@b"])
     def test_unsafe_names_are_refused(self, filled, name):
@@ -442,23 +370,6 @@ class TestTemplates:
         assert filled.templates.import_file(file, name="other", with_addendum=True)
         filled.forget(session="order")
         assert [one.name for one in filled.templates.list()] == ["house", "other"]
-
-    def test_opening_from_a_template_needs_no_task(self, filled):
-        filled.templates.create("order", name="returns")
-        assert filled.opening(template="returns").patterns
-
-    def test_template_outlives_its_session(self, filled):
-        kept = filled.templates.create("order", name="returns")
-        filled.sessions.delete("order")
-        assert filled.templates.get("returns") == kept
-
-    def test_delete_one_version_or_all(self, filled):
-        for _ in range(3):
-            filled.templates.create("order", name="t")
-        assert filled.templates.delete("t@2") == 1
-        assert [one.version for one in filled.templates.list(versions=True)] == [1, 3]
-        assert filled.templates.delete("t") == 2
-        assert filled.templates.list() == []
 
     def test_pick_prefers_less_used_templates(self, filled):
         for name in ("a", "b", "c"):
@@ -577,10 +488,6 @@ class TestFiles:
         with pytest.raises(BadTemplate):
             filled.templates.import_file(data, name="x")
         assert filled.templates.list() == []
-
-    def test_file_without_a_success_is_refused(self, filled):
-        with pytest.raises(BadTemplate):
-            filled.templates.import_file(self.legacy_file(result_success=False))
 
 
 def test_diagnosis_counts_what_is_learned(filled):

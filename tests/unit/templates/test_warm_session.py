@@ -272,7 +272,7 @@ class TestReliability:
 INVALID = {
     "no action": ({}, "needs action"),
     "unknown action": ({"action": "warm"}, "no action 'warm'. Choose one of: build, list"),
-    "action of another type": ({"action": 5}, "no action 5"),
+    "action of another type": ({"action": 5}, "action is 5, which does not fit"),
     "unknown parameter": ({"action": "list", "nmae": "x"}, "no parameter 'nmae'"),
     "build without a name": ({"action": "build"}, "build needs name"),
     "load with a blank name": ({"action": "load", "name": " "}, "load needs name"),
