@@ -23,10 +23,10 @@ from journeyman.models.embedder import Embedder
 from journeyman.store.episodes import EpisodeRow, Episodes
 from journeyman.store.store import Store
 from journeyman.templates.commands import commands_of, is_everyday
-from journeyman.trials.foresight import EARLIER
 
 _CODE = re.compile(r"`([^`\n]+)`|^- \"[^\n]*?\": ([^\n→]+)", re.M)
 _LISTED = 20
+_EARLIER = 0.6
 _LATE_S = 60.0
 
 
@@ -60,7 +60,7 @@ def measure(journeyman: Journeyman, stored: Episodes) -> None:
     for episode in episodes:
         began[episode.session] = min(began.get(episode.session, 1e12), episode.at or 1e12)
     ordered = sorted(began, key=lambda session: (began[session], session))
-    teaching = set(ordered[: int(len(ordered) * EARLIER)])
+    teaching = set(ordered[: int(len(ordered) * _EARLIER)])
     uses = Counter[str]()
     later: defaultdict[str, list[EpisodeRow]] = defaultdict(list)
     for episode in episodes:

@@ -59,7 +59,7 @@ class PostgresServer:
     """
 
     _SHAPE = sa.text(
-        "SELECT (SELECT version_num FROM alembic_version), (SELECT count(*) FROM pg_class),"
+        "SELECT (SELECT number FROM schema_version), (SELECT count(*) FROM pg_class),"
         " (SELECT count(*) FROM pg_attribute WHERE NOT attisdropped),"
         " (SELECT count(*) FROM pg_trigger), (SELECT count(*) FROM pg_db_role_setting"
         "  JOIN pg_database ON setdatabase = pg_database.oid WHERE datname = current_database())"

@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("logs", "store", "models", "notify"),
     ("templates",),
     ("agent", "confirm", "testing"),
-    ("trials", "jobs"),
+    ("jobs",),
     ("facade", "warm_session"),
     ("hosts",),
     ("mcp",),

@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 from msgspec.structs import replace
 from tests.confirm_core import NOW, a_card, confirm_core
 from tests.waiting import LONGEST_S, until_async
 
 from journeyman.confirm import credentials
-from journeyman.confirm import digest as digests
 from journeyman.confirm.schemas import Granted
 from journeyman.records.confirmation import (
     Confirmation,
@@ -31,7 +27,6 @@ from journeyman.records.errors import Unstorable
 from journeyman.store.audit import GENESIS_DIGEST, WINDOW_S, digest_of
 from journeyman.store.ledger import Ledger
 from journeyman.store.patterns import wait_for_learners
-from journeyman.store.rows import json_text
 from journeyman.store.store import Store
 
 OLD_COLUMNS = ("id", "action", "requester", "status", "created_at", "expires_at")
@@ -419,49 +414,6 @@ class TestTwoServices:
                 await until_async(is_unknown)
 
         asyncio.run(run())
-
-
-def test_existing_confirmations_are_migrated_unchanged(database_url: str) -> None:
-    """A database with the schema from before the audit covered confirmations."""
-    if database_url.startswith("sqlite"):
-        Path(database_url.removeprefix("sqlite:///")).parent.mkdir()
-    engine = sa.create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
-    waits = a_card(1, requester="größer")
-    bound = digests.digest_of(waits, waits.details)
-    waits = replace(waits, digest=bound, submitted_digest=bound)
-    cards = [waits, a_card(2, status="approved"), a_card(3, status="denied")]
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0009")
-        for card in cards:
-            values = {name: getattr(card, name) for name in OLD_COLUMNS}
-            values |= {"fingerprint": digests.fingerprint_of(card), "body": json_text(card)}
-            names = ", ".join(values)
-            binds = ", ".join(f":{name}" for name in values)
-            connection.execute(
-                sa.text(f"INSERT INTO confirmations ({names}) VALUES ({binds})"), values
-            )
-        connection.execute(
-            sa.text(
-                "INSERT INTO submissions (requester, action, at, ordinal, cards, idempotency_key,"
-                " fingerprint, confirmation) VALUES ('größer', 'a', 1, 1, 1, 'k', 'f', :id)"
-            ),
-            {"id": waits.id},
-        )
-    engine.dispose()
-    with Store(database_url) as store:
-        known = store.confirmations
-        assert known.list() == cards[::-1]
-        trail = known.checked(lambda card: (card.digest, digests.fingerprint_of(card)))
-        assert (trail.problems, trail.seq) == ([], 3)
-        with known.writing(NOW) as ledger:
-            assert ledger.find_key("größer", "k") == waits.id
-            assert [ledger.fault(card) for card in cards] == ["", "", ""]
-            assert ledger.waiting_alike(digests.fingerprint_of(waits)) == waits
-        with known.writing(NOW + 300) as ledger:
-            assert ledger.due() == [waits]
 
 
 def test_confirmations_do_not_wait_for_learning(postgres_url: str) -> None:

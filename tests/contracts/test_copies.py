@@ -5,9 +5,6 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import pytest
-import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 
 from journeyman.records import (
     Fragment,
@@ -21,8 +18,6 @@ from journeyman.records import (
     Usage,
     Verdict,
 )
-from journeyman.records.errors import WrongInput
-from journeyman.store.engine import connect
 from journeyman.store.store import Store
 from journeyman.templates.session_judge import SessionJudge
 
@@ -137,27 +132,11 @@ class TestForks:
         judge = SessionJudge(store, lambda _: Verdict(status="ok", rule="any"), "rules")
         assert len(judge.judged([store.sessions.get("fork")])[0].calls) == 1
 
-    def test_growing_sessions(self, store: Store) -> None:
-        write_all(store, ["parent", "fork"])
-        write(store, "fork", turn("fifth", 40), replaces=False)
-        write(store, "parent", turn("sixth", 50), replaces=False)
-        assert counts(store, "parent", "fork") == [(12, 3, 3, 20), (8, 2, 2, 10)]
-        assert parents(store, "fork") == [Lineage(parent=SessionId("parent"), kind="branch")]
-
     def test_named_parent_need_not_be_stored(self, store: Store) -> None:
         details = {"forked_at": START + 9, "forked_from": "gone"}
         write(store, "fork", [*FIRST, *SECOND], details=details)
         assert parents(store, "fork") == [Lineage(parent=SessionId("gone"), kind="branch")]
         assert counts(store, "fork") == [(8, 2, 2, None)]
-
-    @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-    def test_without_a_sign_the_fork_went_on_first(
-        self, store: Store, order: tuple[str, str]
-    ) -> None:
-        sessions = {"a": [*FIRST, *SECOND], "b": [*FIRST, *THIRD]}
-        for name in order:
-            write(store, name, sessions[name])
-        assert parents(store, "a", "b") == [Lineage(parent=SessionId("b"), kind="branch"), None]
 
     @pytest.mark.parametrize("order", [("parent", "fork"), ("fork", "parent")])
     def test_fork_of_a_compressed_session(self, store: Store, order: tuple[str, str]) -> None:
@@ -290,36 +269,6 @@ class TestChildren:
         assert copied(store, "child")[2:] == [True, True, True, False, False]
         assert overview.calls == 1
 
-    def test_a_line_costs_the_same_however_many_sessions_descend(self, store: Store) -> None:
-        def statements(id_: str, at: int) -> list[str]:
-            executed: list[str] = []
-
-            def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-                executed.append(statement)
-
-            sa.event.listen(sa.Engine, "before_cursor_execute", note)
-            try:
-                write(store, id_, conversation(at, "more"), source="hermes", replaces=False)
-            finally:
-                sa.event.remove(sa.Engine, "before_cursor_execute", note)
-            return executed
-
-        kinds: dict[str, LineageKind] = {"leader": "subagent", "trunk": "branch"}
-        for id_ in ("lone", *kinds):
-            write(store, id_, conversation(0, "go", "=Hello."), source="hermes")
-            for number in range(5 if id_ in kinds else 0):
-                own = conversation(0, "go", f"work {number}")
-                lineage = Lineage(parent=SessionId(id_), kind=kinds[id_])
-                write(store, f"{id_}-{number}", own, source="hermes", lineage=lineage)
-        alone, leading, branched = (statements(id_, 2) for id_ in ("lone", "leader", "trunk"))
-        assert leading == alone
-
-        # Branches may contain copies of the line; only sessions that changed are counted again.
-        counting = [
-            sum("SELECT messages.digest" in one for one in made) for made in (alone, branched)
-        ]
-        assert counting == [1, 1]
-
     def test_log_that_is_read_in_parts(self, store: Store) -> None:
         beginning = [*self.PARENT[:4]]
         self.write_pair(store, beginning, "branch")
@@ -351,30 +300,9 @@ class TestOpenings:
         assert sorted(ids) == ["earlier", "later"]
         assert [o.session.id for o in store.sessions.list(warm=False)] == ["cold"]
 
-    def test_only_ids_of_openings_are_noted(self, store: Store) -> None:
-        with pytest.raises(WrongInput, match="16 hexadecimal digits"):
-            store.sessions.note_opening("s", "warm", source="hermes")
-
     def test_mark_in_what_the_model_was_given(self, store: Store) -> None:
         mark = f"=== Journeyman: examples from earlier sessions begin here ({self.OPENING}) ==="
         write(store, "s", [plain(1, f"Context.\n{mark}\n…", role="system"), plain(2, "go")])
         # A tool that prints one does not make a session warm.
         write(store, "t", [plain(1, mark, role="tool"), plain(2, mark, role="assistant")])
         assert self.openings(store) == {"s": self.OPENING, "t": ""}
-
-
-def test_logs_that_may_hold_copies_are_read_again_once(database_url: str) -> None:
-    engine = connect(database_url, busy_timeout_s=1.0)
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0011")
-        for reader in ("claude_code", "hermes", "tau2"):
-            insert = (
-                "INSERT INTO logs (log, reader, size, mtime_ns, state) VALUES (:r, :r, 1, 1, '')"
-            )
-            connection.execute(sa.text(insert), {"r": reader})
-    engine.dispose()
-    with Store(database_url) as store:
-        assert store.log_stamps() == {"tau2": ("tau2", 1, 1)}

@@ -1,6 +1,5 @@
 """The contract of stored episodes, on SQLite and on a real PostgreSQL."""
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 import sqlalchemy as sa
-from tests.tables import table
 
 from journeyman.records import (
     CommandUse,
@@ -25,7 +23,6 @@ from journeyman.records import (
     SessionId,
     Step,
 )
-from journeyman.records.errors import Unstorable
 from journeyman.store.episodes import EpisodeFacts, EpisodeKey
 from journeyman.store.store import Store
 
@@ -145,14 +142,6 @@ class TestStoring:
         with Store(database_url) as again:
             assert kept(again) == [full]
 
-    def test_unknown_values_stay_unknown(self, store: Store) -> None:
-        write(store, "a", project="")
-        least = Episode(
-            session=SessionId("a"), number=0, request="", ending="unknown", source="test"
-        )
-        save(store, mined(store, "a", least))
-        assert kept(store) == [least]
-
     def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
         """As in messages."""
         write(store, "a")
@@ -173,37 +162,6 @@ class TestStoring:
                 mistakes=(Mistake("t?", "e?", "c?", ("r?",)),),
             )
         ]
-
-    def test_every_ending_is_stored(self, store: Store) -> None:
-        write(store, "a")
-        endings = ("well", "failed", "rejected", "interrupted", "unknown")
-        found = [an_episode(number, ending=one) for number, one in enumerate(endings)]
-        save(store, mined(store, "a", *found))
-        assert kept(store) == found
-
-    def test_episodes_of_a_session_that_teaches_nothing(self, store: Store) -> None:
-        write(store, "a", outcome=0.0)
-        save(store, mined(store, "a", an_episode(ending="failed"), reason="failed"))
-        assert kept(store) == [an_episode(ending="failed")]
-
-    def test_more_episodes_than_fit_in_one_statement(self, store: Store) -> None:
-        names = [f"s{n}" for n in range(3)]
-        write(store, *names)
-        found = [
-            mined(store, name, *(an_episode(number, name) for number in range(400)))
-            for name in names
-        ]
-        save(store, *found)
-        assert kept(store) == [one for each in found for one in each.episodes]
-        save(store, *(mined(store, name) for name in names))
-        assert kept(store) == []
-
-    def test_a_number_is_used_once_in_a_session(self, store: Store) -> None:
-        write(store, "a", "b")
-        save(store, mined(store, "a", an_episode()), mined(store, "b", an_episode(1, "b")))
-        with pytest.raises(Unstorable):
-            save(store, mined(store, "a", an_episode(2), an_episode(2)))
-        assert kept(store) == [an_episode(), an_episode(1, "b")]
 
     def test_an_episode_without_keys_fails_the_whole_save(
         self, store: Store, grew: Callable[[], bool]
@@ -233,65 +191,6 @@ class TestSavingAgain:
         save(store, *found, rules="r2")
         assert kept(store) == before
 
-    @table(
-        ("name", "change"),
-        [
-            ("request", {"request": "in other words"}),
-            ("ending", {"ending": "failed"}),
-            ("time", {"at": 2.5}),
-            ("no time", {"at": None}),
-            ("steps", {"steps": ()}),
-            ("commands", {"commands": (CommandUse("git status", "git status", 2, 1),)}),
-            ("files", {"files": (FileUse("src/a.py", 2, 2),)}),
-            ("mistakes", {"mistakes": (Mistake("bash", "no such file", "cat", ("ls",)),)}),
-            ("tokens", {"tokens": 8}),
-            ("quarantine", {"quarantined": "rule"}),
-            ("number", {"number": 3}),
-        ],
-    )
-    def test_changes_replace_the_earlier_version(
-        self, store: Store, grew: Callable[[], bool], name: str, change: dict[str, Any]
-    ) -> None:
-        write(store, name, f"not {name}")
-        episodes = [an_episode(number, name) for number in (1, 2)]
-        other = an_episode(1, f"not {name}")
-        save(store, mined(store, name, *episodes), mined(store, f"not {name}", other))
-        assert grew()
-        changed = msgspec.structs.replace(episodes[1], **change)
-        save(store, mined(store, name, episodes[0], changed))
-        assert grew()
-        found = [one for one in kept(store) if one.session.endswith(name)]
-        assert found == [other, episodes[0], changed]
-
-    def test_saving_fewer_episodes_removes_the_others(
-        self, store: Store, grew: Callable[[], bool]
-    ) -> None:
-        write(store, "a")
-        for numbers in ((1, 2, 3), (1, 3), (2,), (3, 2, 1), ()):
-            found = [an_episode(number) for number in numbers]
-            save(store, mined(store, "a", *found))
-            assert kept(store) == found
-            assert grew()
-
-    def test_keys_are_renewed_when_only_they_have_changed(
-        self, store: Store, grew: Callable[[], bool]
-    ) -> None:
-        write(store, "a")
-        found = mined(store, "a", an_episode())
-        keys = _keys(an_episode())
-        for name in ("", *_KEY_NAMES):
-            keys = msgspec.structs.replace(keys, **({name: b"new"} if name else {}))
-            store.learned.save(RULES, [found], {(SessionId("a"), 1): keys})
-            (row,) = store.episodes.rows()
-            assert row[7:11] == msgspec.structs.astuple(keys)
-            assert grew()
-        assert row[7:11] == (b"new",) * 4
-
-    def test_the_last_result_for_a_session_counts(self, store: Store) -> None:
-        write(store, "a")
-        save(store, mined(store, "a", an_episode(1)), mined(store, "a", an_episode(2)))
-        assert kept(store) == [an_episode(2)]
-
     def test_episodes_stay_until_the_changed_session_is_mined_again(self, store: Store) -> None:
         write(store, "a")
         save(store, mined(store, "a", an_episode()))
@@ -314,36 +213,6 @@ class TestSavingAgain:
         save(store, *found[:2])
         assert not grew()
 
-    def test_each_session_always_has_its_latest_episodes(
-        self, store: Store, grew: Callable[[], bool]
-    ) -> None:
-        chance = random.Random(0)
-        names = list("abcdef")
-        write(store, *names)
-        expected: dict[str, list[Episode]] = {}
-        for _ in range(30):
-            some = chance.sample(names, chance.randrange(min(4, len(names))))
-            given = {
-                name: [
-                    an_episode(number, name, tokens=chance.randrange(2))
-                    for number in chance.sample(range(3), chance.randrange(4))
-                ]
-                for name in some
-            }
-            is_new = any(expected.get(name, []) != found for name, found in given.items())
-            save(store, *(mined(store, name, *found) for name, found in given.items()))
-            assert grew() or not is_new
-            expected |= given
-            if len(names) > 2 and chance.random() < 0.15:
-                gone = names.pop()
-                store.sessions.delete(gone)
-                assert grew() or not expected.get(gone)
-                expected.pop(gone, None)
-            for name in names:
-                found = [one for one in kept(store) if one.session == name]
-                assert found == expected.get(name, [])
-            assert {one.session for one in kept(store)} <= set(names)
-
 
 class TestDeleting:
     def test_episodes_are_deleted_with_their_session(
@@ -362,17 +231,6 @@ class TestDeleting:
         assert kept(store) == [an_episode(1, "b")]
         assert grew()
         assert store.learned.missing(RULES) == []
-
-    def test_episodes_of_sessions_to_mine_again_stay(self, store: Store) -> None:
-        """Shared patterns are shown again once the other session has been mined again."""
-        write(store, "a", "b")
-        found = [
-            mined(store, name, an_episode(1, name), patterns=(a_pattern(name),)) for name in "ab"
-        ]
-        save(store, *found)
-        store.sessions.delete("a")
-        assert store.learned.missing(RULES) == ["b"]
-        assert kept(store) == [an_episode(1, "b")]
 
     def test_no_table_keeps_any_of_its_text(self, store: Store) -> None:
         write(store, "a", "b")
@@ -430,12 +288,6 @@ def everything(store: Store) -> str:
 
 
 class TestReading:
-    def test_missing_ids_are_not_found(self, store: Store) -> None:
-        write(store, "a")
-        assert store.episodes.rows() == []
-        assert list(store.episodes.by_row([1, 2]).values()) == []
-        assert store.episodes.requests([1, 2]) == {}
-
     def test_episodes_are_returned_in_the_order_of_storing(self, store: Store) -> None:
         """Not by session, number or time; a changed session comes last."""
         write(store, "a", "b")
@@ -482,13 +334,3 @@ class TestReading:
         }
         assert list(store.episodes.by_row([]).values()) == []
         assert store.episodes.requests([]) == {}
-
-    def test_row_ids_are_not_reused(self, store: Store) -> None:
-        """So that a row id read earlier never means another episode."""
-        write(store, "a")
-        save(store, mined(store, "a", an_episode(1)))
-        (before,) = store.episodes.rows()
-        save(store, mined(store, "a"))
-        save(store, mined(store, "a", an_episode(2)))
-        assert list(store.episodes.by_row([before.row]).values()) == []
-        assert store.episodes.requests([before.row]) == {}

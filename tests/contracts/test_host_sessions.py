@@ -6,15 +6,12 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 from msgspec.structs import replace
 from tests.waiting import LONGEST_S
 
 from journeyman.records import Fragment, Session, SessionId
 from journeyman.records.errors import StoreUnavailable
 from journeyman.records.host import HostEvent, HostSession
-from journeyman.store.engine import connect, writing
 from journeyman.store.store import Store
 
 
@@ -58,13 +55,6 @@ class TestRecords:
         other = a_session(host="codex")
         assert store.host_sessions.add(other) == other
 
-    def test_ids_that_no_database_stores_are_found_again(self, store: Store) -> None:
-        for name in ("nul \x00", "lone \ud800", "", "x" * 2_000):
-            added = store.host_sessions.add(a_session(name, reason="nul \x00"))
-            assert store.host_sessions.find("hermes", name) == added
-            store.host_sessions.erase("hermes", [name])
-            assert store.host_sessions.find("hermes", name) is None
-
     def test_of_many_at_once_one_is_kept(self, store: Store) -> None:
         barrier = threading.Barrier(6)
 
@@ -76,13 +66,6 @@ class TestRecords:
             kept = list(pool.map(add, range(6)))
         assert len(set(kept)) == 1
         assert store.host_sessions.find("hermes", "s1") == kept[0]
-
-    def test_sessions_by_what_was_decided(self, store: Store) -> None:
-        for name, reason in (("a", "held"), ("b", "held"), ("c", "other")):
-            store.host_sessions.save(a_session(name, reason=reason))
-        store.host_sessions.save(a_session("d", host="codex", reason="held"))
-        assert store.host_sessions.with_reason("hermes", "held") == {"a", "b"}
-        assert store.host_sessions.with_reason("opencode", "held") == set()
 
     def test_dropping_content_leaves_the_rest(self, store: Store) -> None:
         store.host_sessions.save(FULL)
@@ -142,29 +125,6 @@ class TestWaiting:
                 # Reading does not wait.
                 assert other.host_sessions.find("hermes", "s1") == a_session()
 
-    def test_the_limit_holds_for_one_transaction_only(
-        self, store: Store, database_url: str
-    ) -> None:
-        with Store(database_url, busy_timeout_s=3_600.0) as other:
-            other.host_sessions.save(a_session(), within_s=0.01)
-            held, released = threading.Event(), threading.Event()
-
-            def hold() -> None:
-                with store.host_sessions._writing("holding the lock") as connection:
-                    connection.execute(sa.text("UPDATE host_sessions SET tokens = 7"))
-                    held.set()
-                    released.wait(0.3)
-
-            holder = threading.Thread(target=hold)
-            holder.start()
-            held.wait()
-            with writing(other._engine, "waiting") as connection:
-                connection.execute(sa.text("UPDATE host_sessions SET tokens = 8"))
-            holder.join()
-            found = other.host_sessions.find("hermes", "s1")
-            assert found is not None
-            assert found.tokens == 8
-
 
 class TestOpeningNotes:
     def test_an_opening_is_noted_before_or_after_the_import(self, store: Store) -> None:
@@ -179,22 +139,3 @@ class TestOpeningNotes:
         note("late", "0000000000000000", source="codex")
         found = {one.session.id: one.session.opening for one in store.sessions.list()}
         assert found == {"early": "0123456789abcdef", "late": "fedcba9876543210"}
-
-
-def test_a_database_of_the_version_before_gets_the_tables(database_url: str) -> None:
-    engine = connect(database_url, busy_timeout_s=1.0)
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0014")
-        assert "host_sessions" not in sa.inspect(connection).get_table_names()
-        insert = sa.text("INSERT INTO sessions (id, source, details) VALUES ('old', 'codex', '{}')")
-        connection.execute(insert)
-    engine.dispose()
-    with Store(database_url) as store:
-        store.host_sessions.save(FULL)
-        store.host_sessions.add_event(an_event())
-        assert store.host_sessions.find("hermes", FULL.session_id) == FULL
-        assert store.host_sessions.events() == [an_event()]
-        assert [one.session.id for one in store.sessions.list()] == ["old"]

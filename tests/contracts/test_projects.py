@@ -1,12 +1,7 @@
 """The contract of projects in the store, on SQLite and on a real PostgreSQL."""
 
-import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-
 from journeyman.records import Fragment, Message, Session, SessionId, Usage
 from journeyman.records.project import is_in_project
-from journeyman.store.engine import connect
 from journeyman.store.store import Store
 
 PROJECTS = {
@@ -84,7 +79,7 @@ def test_projects_are_counted(store: Store) -> None:
 
 def test_suggested_projects(store: Store) -> None:
     fill(store)
-    assert "Projects: ~/src/my_app, " in store.sessions.no_match(project="acme/my_ap")
+    assert "There are: ~/src/my_app, " in store.sessions.no_match(project="acme/my_ap")
 
 
 def test_a_known_project_is_not_replaced_by_a_shorter_name(store: Store) -> None:
@@ -104,20 +99,3 @@ def test_folders_inside_repositories(store: Store) -> None:
     add(store, "c", project="none", git_branch="main")
     with store.writing() as writing:
         assert writing.repository_folders() == {"/x/cli": "cli"}
-
-
-def test_sessions_of_an_older_version_get_their_project(database_url: str) -> None:
-    folders = {"/home/ada/src/cli/.worktrees/fix": "cli", "": "", "/x/app-2": "app"}
-    engine = connect(database_url, busy_timeout_s=1.0)
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0006")
-        for folder in folders:
-            asked = sa.text("INSERT INTO sessions (id, source, cwd) VALUES (:id, 'test', :id)")
-            connection.execute(asked, {"id": folder})
-    engine.dispose()
-    with Store(database_url) as store:
-        found = {one.session.cwd: one.session.project for one in store.sessions.list()}
-    assert found == folders

@@ -4,12 +4,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
-from tests.tables import table
 
 from journeyman.records import (
-    Effect,
     Fragment,
     LateChange,
     Message,
@@ -22,7 +19,6 @@ from journeyman.records import (
     Template,
 )
 from journeyman.store.store import Store
-from journeyman.store.templates import effect_id
 
 
 def a_template(name: str = "web", **facts: Any) -> Template:
@@ -66,13 +62,6 @@ class TestAdding:
             assert again.templates.find("größer 東京") == template
             assert again.templates.list() == [template]
 
-    def test_text_with_invalid_characters_is_repaired(self, store: Store) -> None:
-        odd = a_template(description="half \ud83d of one", patterns=(a_pattern("\udcff"),))
-        kept = store.templates.add(odd)
-        assert kept.description == "half ? of one"
-        assert kept.patterns[0].intent == "?"
-        assert store.templates.find("web") == kept
-
     def test_versions_count_up_and_never_change(self, store: Store) -> None:
         added = [store.templates.add(a_template(description=f"number {n}")) for n in range(1, 12)]
         assert [one.version for one in added] == list(range(1, 12))
@@ -81,12 +70,6 @@ class TestAdding:
             assert store.templates.find("web", one.version) == one
             assert one.description == f"number {one.version}"
         assert store.templates.list() == added
-
-    def test_a_new_version_starts_without_effects(self, store: Store) -> None:
-        """Uses are kept, because an imported template may have some."""
-        used = a_template(used=8, last_used_at=7.0)
-        past = msgspec.structs.replace(used, version=9, effect=Effect(tried=6, gained=5.0))
-        assert store.templates.add(past) == store.templates.find("web") == used
 
     def test_two_builders_of_one_name_may_run_concurrently(
         self, store: Store, database_url: str
@@ -112,30 +95,6 @@ class TestAdding:
             assert store.templates.find("web", one.version) == one
 
 
-class TestFinding:
-    def test_missing_ids_are_not_found(self, store: Store) -> None:
-        assert store.templates.list() == []
-        store.templates.add(a_template())
-        assert store.templates.find("we") is None
-        assert store.templates.find("web%") is None
-        assert store.templates.find("web", 2) is None
-
-    def test_names_are_case_sensitive(self, store: Store) -> None:
-        for name in ("web", "Web", "web", "éa", "Z", "a"):
-            store.templates.add(a_template(name))
-        assert versions(store) == [
-            ("Web", 1),
-            ("Z", 1),
-            ("a", 1),
-            ("web", 1),
-            ("web", 2),
-            ("éa", 1),
-        ]
-        assert store.templates.delete("WEB") == 0
-        assert store.templates.delete("Web") == 1
-        assert store.templates.find("web", 1) is not None
-
-
 class TestDeleting:
     def test_deleting_one_version_or_all(self, store: Store) -> None:
         for name in ("web", "web", "web", "other"):
@@ -146,24 +105,6 @@ class TestDeleting:
         assert store.templates.delete("web") == 2
         assert store.templates.delete("web") == 0
         assert versions(store) == [("other", 1)]
-
-    def test_a_reused_version_number_has_no_old_effect(self, store: Store) -> None:
-        first = store.templates.add(a_template())
-        gains = {effect_id(first): [1.0]}
-        store.templates.add_effects(gains)
-        store.templates.count_use("web", 1, 5.0)
-        store.templates.delete("web")
-        assert store.templates.effects(gains) == {}
-        store.templates.add_effects(gains)  # a trial that ends only now
-        assert store.templates.add(a_template(description="new")).version == 1
-        assert store.templates.find("web") == a_template(description="new")
-
-    def test_the_effects_of_other_templates_stay(self, store: Store) -> None:
-        kept = [store.templates.add(a_template(name)) for name in ("web", "web", "webs")]
-        ids = [effect_id(one) for one in kept]
-        store.templates.add_effects({id_: [0.5] for id_ in (*ids, "p")})
-        store.templates.delete("web", 1)
-        assert store.templates.effects([*ids, "p"]).keys() == {*ids[1:], "p"}
 
     def test_its_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
         def keep_deleted_content(
@@ -211,61 +152,3 @@ class TestUses:
         assert (first.used, first.last_used_at) == (2, 20.5)
         assert (second.used, second.last_used_at) == (0, None)
         assert store.templates.find("web", 1) == first
-
-    def test_a_use_changes_nothing_else(self, store: Store) -> None:
-        template = store.templates.add(a_template(patterns=(a_pattern(),)))
-        store.templates.count_use("web", 1, 10.0)
-        found = store.templates.find("web")
-        assert found == msgspec.structs.replace(template, used=1, last_used_at=10.0)
-
-
-class TestEffects:
-    def test_effects_add_up(self, store: Store) -> None:
-        store.templates.add_effects({"p": [0.5], "q": [-0.25, 1.0], "none": []})
-        store.templates.add_effects({"p": iter([0.25, 0.25])})
-        store.templates.add_effects({})
-        assert store.templates.effects(["q", "p", "none", "absent"]) == {
-            "p": Effect(tried=3, gained=1.0),
-            "q": Effect(tried=2, gained=0.75),
-        }
-        assert store.templates.effects([]) == {}
-
-    def test_a_template_has_its_own_effect(self, store: Store) -> None:
-        for name in ("web", "web", "other"):
-            store.templates.add(a_template(name))
-        store.templates.add_effects({"template:web@2": [0.5], "template:Web@1": [9.0]})
-        effects = {(one.name, one.version): one.effect for one in store.templates.list()}
-        assert effects == {
-            ("other", 1): Effect(),
-            ("web", 1): Effect(),
-            ("web", 2): Effect(tried=1, gained=0.5),
-        }
-        assert store.templates.find("web") == a_template(
-            version=2, effect=Effect(tried=1, gained=0.5)
-        )
-
-    @table("number", [501, 1200])
-    def test_many_effects_at_once(self, store: Store, number: int) -> None:
-        gains = {f"p{n}": [1.0] for n in range(number)}
-        store.templates.add_effects(gains)
-        assert store.templates.effects(iter(gains)).keys() == gains.keys()
-
-    def test_two_writers_may_add_concurrently(self, store: Store, database_url: str) -> None:
-        names = [f"p{n}" for n in range(20)]
-        failures: list[Exception] = []
-
-        def add(order: list[str]) -> None:
-            try:
-                with Store(database_url, busy_timeout_s=30) as own:
-                    for _ in range(10):
-                        own.templates.add_effects({name: [1.0] for name in order})
-            except Exception as error:  # noqa: BLE001 - reported to the test below
-                failures.append(error)
-
-        threads = [threading.Thread(target=add, args=(order,)) for order in (names, names[::-1])]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failures == []
-        assert store.templates.effects(names) == dict.fromkeys(names, Effect(tried=20, gained=20.0))

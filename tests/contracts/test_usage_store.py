@@ -9,7 +9,7 @@ import pytest
 from tests.tables import table
 
 from journeyman.records import Fragment, Lineage, Message, Session, SessionId, Tokens, Usage
-from journeyman.records.errors import StoreUnavailable, UnknownSession
+from journeyman.records.errors import UnknownSession
 from journeyman.records.host import REPORTED_USAGE
 from journeyman.records.usage import UsageBy, UsageReport
 from journeyman.store.accounting import Accounting
@@ -68,18 +68,6 @@ class TestIncrements:
         store.usage.add("s", one)
         assert store.sessions.usage("s") == [one]
 
-    def test_a_repeated_key_replaces_all_numbers(self, store: Store) -> None:
-        write(store, "s")
-        store.usage.add("s", Usage(key="a", model="m", input_tokens=3, cost_usd=0.1))
-        store.usage.add("s", Usage(key="a", model="n", input_tokens=9))
-        assert store.sessions.usage("s") == [Usage(key="a", model="n", input_tokens=9)]
-
-    def test_a_key_belongs_to_one_session(self, store: Store) -> None:
-        write(store, "s", "other")
-        for name in ("s", "other"):
-            store.usage.add(name, Usage(key="a", input_tokens=3))
-        assert tokens(store).input_tokens == tokens(store, "other").input_tokens == 3
-
 
 class TestTotals:
     def test_a_total_replaces_what_was_counted_before(self, store: Store) -> None:
@@ -105,21 +93,6 @@ class TestTotals:
         assert tokens(store).input_tokens == 57
         store.usage.set_total("s", Usage(key="t", model="m", input_tokens=57))
         assert tokens(store).input_tokens == 57
-
-    def test_other_models_tasks_and_sessions_are_unaffected(self, store: Store) -> None:
-        write(store, "s", "other")
-        store.usage.add("s", Usage(key="a", model="n", input_tokens=1))
-        store.usage.add("s", Usage(key="b", model="m", task="compression", input_tokens=2))
-        store.usage.add("other", Usage(key="a", model="m", input_tokens=4))
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=100))
-        assert tokens(store).input_tokens == 103
-        assert tokens(store, "other").input_tokens == 4
-
-    def test_similar_names_are_distinguished(self, store: Store) -> None:
-        write(store, "s")
-        for model, task in (("a", "b/c"), ("a/b", "c"), ('a","b', "c"), ("a", 'b","c')):
-            store.usage.set_total("s", Usage(key="t", model=model, task=task, input_tokens=1))
-        assert tokens(store).input_tokens == 4
 
     def test_fields_missing_from_a_total_become_unknown(self, store: Store) -> None:
         """Numbers of two reports must not be mixed: the cost of the increments does not belong to
@@ -187,31 +160,6 @@ class TestNumbers:
             (line,) = caplog.messages
             assert all(field in line for field in wrong), name
 
-    def test_a_valid_count_is_stored_without_logging(
-        self, store: Store, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        write(store, "s")
-        given = Usage(key="a", api_calls=2**31 - 1, input_tokens=2**53 - 1, output_tokens=0, at=1.5)
-        with caplog.at_level(logging.INFO):
-            store.usage.add("s", given)
-        assert store.sessions.usage("s") == [given]
-        assert caplog.messages == []
-
-    def test_names_with_invalid_characters(self, store: Store) -> None:
-        write(store, "s")
-        odd = {"key": "k\x00\ud800", "model": "m\x00", "task": "t\ud800", "cost_origin": "c\x00"}
-        for _ in range(2):
-            store.usage.add("s", Usage(**odd, input_tokens=1))
-        assert tokens(store).input_tokens == 1
-        store.usage.set_total("s", Usage(**odd, input_tokens=5))
-        assert tokens(store).input_tokens == 5
-
-    def test_missing_names(self, store: Store) -> None:
-        write(store, "s")
-        fields: dict[str, object] = {"key": 7, "model": None, "task": None, "cost_origin": None}
-        store.usage.add("s", Usage(**fields, input_tokens=1))
-        assert store.sessions.usage("s") == [Usage(key="7", input_tokens=1)]
-
 
 class TestErrors:
     def test_a_missing_session(self, store: Store) -> None:
@@ -221,14 +169,6 @@ class TestErrors:
             for name in ("absent", "", "s", "\x00"):
                 with pytest.raises(UnknownSession, match="Record the session first"):
                     count(name, Usage(key="a", input_tokens=1))
-
-    def test_a_broken_database(self, store: Store) -> None:
-        write(store, "s")
-        with store._engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE usage")
-        for count in (store.usage.add, store.usage.set_total):
-            with pytest.raises(StoreUnavailable):
-                count("s", Usage(key="a", input_tokens=1))
 
 
 class TestConcurrency:
@@ -309,18 +249,10 @@ class TestSums:
         days = {line.key: line.sessions for line in report(store, "day").rows}
         assert days == {"1972-09-27": 2, "1972-09-28": 2, "1972-09-29": 2}
 
-    def test_usage_without_any_time_has_no_day(self, store: Store) -> None:
-        for number, at in enumerate([None, 0.0, -5.0, 1e300]):
-            write(store, f"s{number}", usage=(Usage(key="a", at=at, input_tokens=1),))
-        assert calls_by(store, "day") == {"": 4}
-
     def test_usage_without_a_time_counts_on_the_day_of_its_session(self, store: Store) -> None:
         write(store, "s", started_at=DAY + 5.0)
         store.usage.add("s", Usage(key="a", input_tokens=1))
         assert calls_by(store, "day") == {"1972-09-27": 1}
-
-    def test_nothing_stored(self, store: Store) -> None:
-        assert (report(store, "day").rows, report(store, "day").sessions) == ((), 0)
 
     def test_filters_select_like_the_list(self, store: Store) -> None:
         sub = Lineage(parent=SessionId("a"), kind="subagent")

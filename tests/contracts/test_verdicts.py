@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,10 +14,8 @@ from journeyman.records import (
     Message,
     Session,
     SessionId,
-    ToolCall,
     Verdict,
 )
-from journeyman.store.engine import connect
 from journeyman.store.store import Store
 
 
@@ -72,25 +69,6 @@ class TestStoredVerdicts:
         store.verdicts.save("r1", [("b", b, ()), ("a", a, said)])
         with Store(database_url) as again:
             assert again.verdicts.known("r1") == {"a": said, "b": ()}
-
-    def test_nothing_is_stored_at_first(self, store: Store) -> None:
-        write(store, "a")
-        store.verdicts.save("r1", [])
-        assert store.verdicts.known("r1") == {}
-        assert store.verdicts.known("r1", ["a"]) == {}
-
-    def test_only_the_requested_sessions(self, store: Store) -> None:
-        write(store, "a", "b", "ab")
-        save(store, "a", "b", "ab")
-        assert store.verdicts.known("r1", ["b"]).keys() == {"b"}
-        assert store.verdicts.known("r1", []) == {}
-        assert store.verdicts.known("r1").keys() == {"a", "b", "ab"}
-
-    def test_many_sessions_may_be_requested(self, store: Store) -> None:
-        write(store, "first", "last")
-        save(store, "first", "last")
-        many = ["first", *(f"absent-{n}" for n in range(1200)), "last"]
-        assert store.verdicts.known("r1", many).keys() == {"first", "last"}
 
     def test_a_changed_session_has_no_verdicts_until_judged_again(self, store: Store) -> None:
         write(store, "a", "b")
@@ -149,30 +127,6 @@ class TestSaving:
         write(store, "changes")
         assert store.verdicts.known("r1").keys() == {"stays"}
 
-    def test_a_session_that_is_being_deleted(self, store: Store, database_url: str) -> None:
-        write(store, "goes", "stays")
-        judged = [(n, store.sessions.get(n).digest, verdicts("x")) for n in ("goes", "stays")]
-        failures: list[Exception] = []
-
-        def save_all() -> None:
-            try:
-                with Store(database_url, busy_timeout_s=30) as own:
-                    own.verdicts.save("r1", judged)
-            except Exception as error:  # noqa: BLE001 - reported to the test below
-                failures.append(error)
-
-        thread = threading.Thread(target=save_all)
-        engine = connect(database_url, busy_timeout_s=30)
-        with engine.connect().execution_options(writes=True) as connection, connection.begin():
-            connection.execute(sa.text("DELETE FROM sessions WHERE id = 'goes'"))
-            thread.start()
-            thread.join(timeout=0.5)
-            assert thread.is_alive()
-        thread.join()
-        engine.dispose()
-        assert failures == []
-        assert store.verdicts.known("r1").keys() == {"stays"}
-
     def test_two_writers_may_save_the_same_concurrently(
         self, store: Store, database_url: str
     ) -> None:
@@ -208,82 +162,3 @@ class TestDeleting:
         store.sessions.delete("a")
         assert store.verdicts.known("r1").keys() == {"b"}
         assert sql("SELECT count(*) FROM verdicts").scalar() == 1
-
-    def test_quoted_text_is_erased_from_the_file(self, tmp_path: Path) -> None:
-        """Including the text of verdicts that were replaced before the session was deleted."""
-
-        def keep_deleted_content(
-            driver: sa.engine.interfaces.DBAPIConnection, _entry: object
-        ) -> None:
-            # Like SQLite builds outside some Linux distributions, which do not overwrite deleted
-            # content.
-            driver.cursor().execute("PRAGMA secure_delete=OFF")
-
-        with Store(f"sqlite:///{tmp_path / 'j.db'}") as store:
-            sa.event.listen(store._engine, "connect", keep_deleted_content)
-            store._engine.dispose()
-            write(store, *(f"s{n}" for n in range(5)))
-            for rules, times in (("r1", 2000), ("r2", 1)):
-                for n in range(5):
-                    save(store, f"s{n}", rules=rules, evidence=f"zebra{n}{rules} " * times)
-            for n in range(4):
-                store.sessions.delete(f"s{n}")
-        content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-        assert b"zebra4r2" in content
-        assert not [n for n in range(4) if f"zebra{n}".encode() in content]
-
-
-class TestUpgrading:
-    def test_a_database_from_before_verdicts_keeps_its_sessions(self, database_url: str) -> None:
-        self.make_earlier_database(database_url)
-        with Store(database_url) as store:
-            overview = store.sessions.get("old")
-            assert (overview.digest, overview.calls) == ("d1", 1)
-            assert [call.tool for call in store.sessions.calls("old")] == ["bash"]
-            assert store.verdicts.known("r1") == {}
-            save(store, "old")
-            write(store, "new")
-        with Store(database_url) as store:
-            assert store.verdicts.known("r1").keys() == {"old"}
-            assert {one.session.id for one in store.sessions.list()} == {"old", "new"}
-
-    def test_reading_an_earlier_database_changes_nothing(self, database_url: str) -> None:
-        self.make_earlier_database(database_url)
-        with Store(database_url, only_looking=True) as store:
-            assert not store.is_ready
-        engine = connect(database_url, busy_timeout_s=1)
-        with engine.connect() as connection:
-            version = connection.execute(sa.text("SELECT version_num FROM alembic_version"))
-            assert version.scalar() == "0001"
-            calls = connection.execute(sa.text("SELECT calls FROM sessions WHERE id = 'old'"))
-            assert calls.scalar() == 1
-        engine.dispose()
-
-    def make_earlier_database(self, url: str) -> None:
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", "journeyman.store:migrations")
-        engine = connect(url, busy_timeout_s=1)
-        calls = msgspec.json.encode([ToolCall(id="c1", name="bash")]).decode()
-        with engine.connect().execution_options(writes=True) as connection, connection.begin():
-            config.attributes["connection"] = connection
-            command.upgrade(config, "0001")
-            assert not sa.inspect(connection).has_table("verdicts")
-            connection.execute(
-                sa.text(
-                    "INSERT INTO sessions (row_id, id, source, messages, calls, digest) "
-                    "VALUES (1000, 'old', 'test', 1, 1, 'd1')"
-                )
-            )
-            connection.execute(
-                sa.text(
-                    "INSERT INTO messages (session_row, key, position, generation, role, kind, "
-                    "digest, model, tool_call_id, tool_name, finish_reason, tool_calls, text, "
-                    "reasoning) VALUES (1000, 'a', 1, 0, 'assistant', 'plain', :digest, '', '', "
-                    "'', '', :calls, 'I look.', '')"
-                ),
-                {"digest": b"d", "calls": calls},
-            )
-        engine.dispose()

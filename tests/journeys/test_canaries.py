@@ -20,7 +20,7 @@ from journeyman.redaction.masking import mask_text
 
 TASK = "Look after the deployment of the shop"
 PLACES = ("request", "arguments", "result")
-LEARNED = ("patterns", "sightings", "episodes", "templates")
+LEARNED = ("patterns", "episodes", "templates")
 SOME = [one for one in families() if one.secret == one.example][::8]
 """Families for places with less space: names of tools, models and folders."""
 FORMATS = ("openai", "responses", "anthropic", "text")

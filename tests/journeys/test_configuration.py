@@ -108,7 +108,7 @@ def test_doctor_outlives_what_it_reports(command: Command) -> None:
     database.unlink()
     command("sessions", "list")
     with sqlite3.connect(database, isolation_level=None) as other:
-        other.execute("UPDATE alembic_version SET version_num = '9999'")
+        other.execute("UPDATE schema_version SET number = 9999")
         assert problem(command, "database") == "pip install --upgrade journeyman"
         other.execute("PRAGMA journal_mode=DELETE")
         other.execute("BEGIN EXCLUSIVE")

@@ -56,7 +56,7 @@ def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             options = {"source": source, "project": project, "session_id": name}
             jm.record(reporting(host), outcome=1.0, **options)
         jm.learn()
-        jm.build_template("all", min_messages=1, description=f"All but for {CANARY}")
+        jm.templates.build("all", min_messages=1, description=f"All but for {CANARY}")
         jm.templates.create("aa-first", name="first")
     return home
 
@@ -100,7 +100,7 @@ def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
     found = program.json("forget", "--matching", CANARY.upper(), "--yes")
     assert found == looked
     assert found["sessions"] == ["aa-first", "ab-second"]
-    assert (found["episodes"], found["vectors"]) == (2, 4)
+    assert found["episodes"] == 2
     assert found["templates_changed"] == ["all@1", "first@1"]
     assert where(jm) == set()
     jm.learn()
@@ -122,10 +122,7 @@ def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
     ("chosen", "sessions"),
     [
         (["aa-f"], ["aa-first"]),
-        (["--session", "ab-second"], ["ab-second"]),
-        (["acme/shop"], ["aa-first", "ab-second", "b-other"]),
         (["--project", "shop"], ["aa-first", "ab-second", "b-other"]),
-        (["claude_code"], ["b-other", "c-elsewhere"]),
         (["--source", "codex"], ["aa-first", "ab-second"]),
         (["--project", "codex"], ["codex-notes"]),
     ],
@@ -139,14 +136,10 @@ def test_selecting_what_to_forget(program: Command, chosen: list[str], sessions:
 @table(
     ("chosen", "code", "said"),
     [
-        (["codex"], 1, "--session codex"),
-        (["codex"], 1, "--project codex, --source codex"),
         (["a"], 1, "More than one session id starts with 'a'"),
-        (["nowhere"], 1, "None has the project 'nowhere'. Projects: "),
-        (["nowhere"], 1, "None has the recorder 'nowhere'. Recorders: "),
-        (["--project", "nowhere"], 1, "None has the project 'nowhere'. Projects: "),
-        (["--source", "nowhere"], 1, "None has the recorder 'nowhere'. Recorders: "),
-        (["--session", "nowhere"], 1, "There is no session 'nowhere'"),
+        (["--project", "nowhere"], 1, "None matches the project 'nowhere'. There are: "),
+        (["--source", "nowhere"], 1, "None matches the recorder 'nowhere'. There are: "),
+        (["nowhere"], 1, "There is no session 'nowhere'"),
         (["aa-first", "--source", "codex"], 1, "one at a time"),
         (["--undo"], 2, "Name what to forget"),
         (["aa-first", "--matching", "x"], 1, "Forget one of them"),
@@ -163,13 +156,13 @@ def test_errors_are_explained(program: Command, chosen: list[str], code: int, sa
 
 def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyman) -> None:
     before = jm.playbook("acme/shop")
-    asked = program("forget", "acme/shop", code=2)
+    asked = program("forget", "--project", "acme/shop", code=2)
     assert "Pass --yes" in asked.stderr
-    said = program("forget", "acme/shop", "--yes").stdout
-    for line in ("sessions   3", "episodes   6 with 12 vectors", "templates", "deleted first@1"):
+    said = program("forget", "--project", "acme/shop", "--yes").stdout
+    for line in ("sessions   3", "episodes   6", "templates", "deleted first@1"):
         assert line in said
     assert "`journeyman playbook --write FILE`" in said
-    assert "`journeyman forget --undo acme/shop`, then" in said
+    assert "`journeyman forget --undo --project acme/shop`, then" in said
     unknown = program("playbook", "acme/shop", code=1).stderr
     assert "was forgotten" in unknown
     assert "`journeyman forget --undo --project acme/shop`" in unknown
@@ -178,7 +171,8 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     assert jm.learn().reasons == {"forgotten": 3}
     listed = program("forget", "--list").stdout
     assert re.search(r"^aa-first .* all *$", listed, re.MULTILINE)
-    assert "3 sessions can be learned from again" in program("forget", "--undo", "acme/shop").stdout
+    undone = program("forget", "--undo", "--project", "acme/shop").stdout
+    assert "3 sessions can be learned from again" in undone
     assert "Nothing is forgotten." in program("forget", "--list").stdout
     jm.learn()
     assert jm.playbook("acme/shop") == before
@@ -198,13 +192,6 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
 )
 def test_the_way_to_undo_is_shown(program: Command, chosen: list[str], undone_by: str) -> None:
     assert undone_by in program("forget", *chosen, "--yes").stdout
-
-
-def test_a_name_is_quoted_for_the_shell(program: Command, jm: Journeyman) -> None:
-    jm.record(reporting("jay"), outcome=1.0, source="codex", project="my shop", session_id="jay")
-    jm.learn()
-    said = program("forget", "my shop", "--yes").stdout
-    assert "`journeyman forget --undo 'my shop'`" in said
 
 
 def test_undo_reports_a_deleted_session(program: Command, jm: Journeyman) -> None:
@@ -248,7 +235,7 @@ def on_terminal(program: Command, typed: str, *arguments: str) -> str:
 def test_a_folder_selects_its_project(program: Command) -> None:
     folder = program.home / "site"
     folder.mkdir()
-    found = program.json("forget", str(folder), "--dry-run")
+    found = program.json("forget", "--project", str(folder), "--dry-run")
     assert found["sessions"] == ["c-elsewhere"]
 
 
@@ -302,13 +289,10 @@ class TestQuarantine:
         ]
         assert len(program.json(*asked, "list", "--session", "b-oth")) == 1
         assert program.json(*asked, "--project", "acme/site") == []
-        assert "was said" in program(*asked, "--full").stdout
         assert "1 of 2; more with --limit." in program(*asked, "-n", "1").stdout
         assert len(program.json(*asked, "-n", "1")) == 1
-        unknown = program(*asked, "--rule", "nosuch", code=2).stderr
-        assert "Use one of: git.push, instruct.ignore." in unknown
+        assert "Nothing in quarantine matches" in program(*asked, "--rule", "nosuch").stdout
         assert "'x' is not a valid whole number" in program(*asked, "-n", "x", code=2).stderr
-        assert "Nothing in quarantine matches" in program(*asked, "--kind", "call").stdout
 
     def test_decisions_can_be_undone(self, program: Command, jm: Journeyman) -> None:
         asked = ("templates", "quarantine")
@@ -382,7 +366,7 @@ def test_a_release_survives_forgetting(command: Command) -> None:
     command(*asked, "release", held["key"], "--yes")
     assert command.json("learn")["quarantined"] == 0
     assert "Nothing is new" in command("learn").stdout
-    assert command.json("forget", "s1", "--yes")["kept_out"] == 0
+    assert command.json("forget", "s1", "--yes")["kept_out"] == 1
     assert command.json(*asked, "--decided") == []
     command("forget", "--undo", "s1")
     command("learn")
@@ -415,8 +399,5 @@ def test_excluded_text_can_be_read_in_full(command: Command) -> None:
     assert len(found) == 3 + 3 * 12
     key = next(one["key"] for one in found if "branch-7" in one["text"])
     assert long in command(*asked, "show", key).stdout
-    assert long in command(*asked, "--full").stdout
     listed = command(*asked, COLUMNS="80").stdout
-    assert "Edit .git/hooks/pre-commit" in listed
-    assert "apply_patch .git/config" in listed
     assert f"30 of {len(found)}" in listed

@@ -84,7 +84,7 @@ def shared(journeyman: Journeyman) -> str:
     template of everything.
     """
     playbook = journeyman.playbook("acme/app")
-    template = journeyman.build_template("everything", min_messages=1)
+    template = journeyman.templates.build("everything", min_messages=1)
     opening = journeyman.opening(template="everything", max_patterns=200, budget_tokens=100_000)
     return "\n".join(
         (_text(playbook), block_text(playbook), _text(template), opening.messages("text"))

@@ -96,7 +96,7 @@ def home_with_template(learned_home: Path, tmp_path_factory: pytest.TempPathFact
     home = tmp_path_factory.mktemp("experienced") / "home"
     shutil.copytree(learned_home, home)
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
-        journeyman.build_template("everyday", min_messages=0)
+        journeyman.templates.build("everyday", min_messages=0)
     return home
 
 

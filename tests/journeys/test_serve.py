@@ -578,7 +578,7 @@ class TestClient:
 
     def test_a_database_of_a_newer_version(self, house: House) -> None:
         with sqlite3.connect(house.home / "journeyman.db") as database:
-            database.execute("UPDATE alembic_version SET version_num = '9999'")
+            database.execute("UPDATE schema_version SET number = 9999")
         database.close()
         assert house.hook("UserPromptSubmit", {"prompt": TASK}).printed == b""
         assert house.hook("PreToolUse", {"tool_name": "Bash"}).is_denial

@@ -34,7 +34,6 @@ _COMMANDS = {
     "playbook": ("playbook:playbook", "Show the commands, mistakes and files of a project."),
     "templates": ("templates:templates", "Build, show and exchange sets of examples."),
     "open": ("opening:open_", "Print what a new session should start with."),
-    "foresight": ("foresight:foresight", "Measure how much openings foresee of later sessions."),
     "run": ("run:run", "Run an agent on a task, started warm."),
     "undo": ("undo:undo", "Restore the files that a run changed."),
     "review": ("review:review", "Review sessions for lessons; show and undo reviews."),

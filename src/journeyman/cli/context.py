@@ -11,9 +11,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from copy import copy
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -45,20 +44,7 @@ _UNSEEN = re.compile(f"[\x7f-\x9f\u2028\u2029{INVISIBLE_CHARACTERS}]")
 
 
 class DocumentedOption(click.Option):
-    """An option with shorter help: former names are accepted but not shown, in help or in errors,
-    and neither is a range that only excludes very large numbers.
-    """
-
-    def __init__(self, *args: Any, former_names: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self._shown = copy(self)
-        self._shown.opts = [name for name in self.opts if name not in former_names]
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        return click.Option.get_help_record(self._shown, ctx)
-
-    def get_error_hint(self, ctx: click.Context | None) -> str:
-        return click.Option.get_error_hint(self._shown, ctx)
+    """An option whose help does not show a range that only excludes very large numbers."""
 
     def get_help_extra(self, ctx: click.Context) -> "OptionHelpExtra":
         extra = super().get_help_extra(ctx)
@@ -67,14 +53,7 @@ class DocumentedOption(click.Option):
         return extra
 
 
-def option(
-    names: str,
-    help_text: str,
-    *,
-    dest: str = "",
-    former_names: Sequence[str] = (),
-    **settings: Any,
-) -> _Decorator:
+def option(names: str, help_text: str, *, dest: str = "", **settings: Any) -> _Decorator:
     """Declare an option the way help shows it: its names and the placeholder of its value, as in
     `-o --output FILE`. The command receives it as `dest`. A default is shown unless it is empty.
     """
@@ -83,8 +62,8 @@ def option(
     settings.setdefault("show_default", settings.get("default") not in (None, "", True, 0))
     if metavar is None and isinstance(settings.get("type"), WholeNumber):
         metavar = "N"
-    settings |= {"metavar": metavar, "help": help_text, "former_names": former_names}
-    declared = (*flags, *former_names, *filter(None, [dest]))
+    settings |= {"metavar": metavar, "help": help_text}
+    declared = (*flags, *filter(None, [dest]))
     return click.option(*declared, cls=DocumentedOption, **settings)
 
 

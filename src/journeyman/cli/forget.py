@@ -20,8 +20,7 @@ _MAX_NAMES = 5
 
 
 @context.command()
-@click.argument("target", required=False, default="", metavar="[SESSION|PROJECT|SOURCE]")
-@option("--session ID", "Forget what was learned from this session.", default="")
+@click.argument("session", required=False, default="", metavar="[SESSION]")
 @option("--project NAME|DIR", "Forget what was learned in this project.", default="")
 @option("--source NAME", "Forget what was learned from this recorder.", default="")
 @option("--matching TEXT", "Forget what contains this literal text, in any case.")
@@ -32,7 +31,6 @@ _MAX_NAMES = 5
 def forget(
     journeyman: Journeyman,
     *,
-    target: str,
     matching: str | None,
     dry_run: bool,
     undo: bool,
@@ -60,17 +58,17 @@ def forget(
     if is_list:
         context.print_result(journeyman.forgotten.list(), _show_list, as_json=as_json)
         return
-    if not (target or any(where.values()) or matching is not None):
+    if not (any(where.values()) or matching is not None):
         raise click.UsageError(
             "Name what to forget: a session, a project, a source, or --matching TEXT."
         )
     if undo:
         _check_undo(matching, dry_run=dry_run)
-        ids = journeyman.unforget(target, **where)
+        ids = journeyman.unforget(**where)
         context.print_result(ids, partial(_show_undone, journeyman), as_json=as_json)
         return
     if not yes or dry_run:
-        preview = journeyman.forget(target, **where, matching=matching, dry_run=True)
+        preview = journeyman.forget(**where, matching=matching, dry_run=True)
         if dry_run:
             context.print_result(preview, _show, as_json=as_json)
             return
@@ -79,10 +77,8 @@ def forget(
         if preview.is_empty and not preview.sessions:
             return
         click.confirm("Forget this?", abort=True, err=True)
-    forgotten = journeyman.forget(target, **where, matching=matching)
-    context.print_result(
-        forgotten, partial(_show, undo_by=_undo_command(target, where)), as_json=as_json
-    )
+    forgotten = journeyman.forget(**where, matching=matching)
+    context.print_result(forgotten, partial(_show, undo_by=_undo_command(where)), as_json=as_json)
 
 
 def _check_undo(matching: str | None, *, dry_run: bool) -> None:
@@ -96,10 +92,14 @@ def _check_undo(matching: str | None, *, dry_run: bool) -> None:
         raise click.UsageError(f"--undo has no --dry-run. {list_command} shows what can be undone.")
 
 
-def _undo_command(target: str, where: Mapping[str, str]) -> str:
-    options = [word for name, value in where.items() if value for word in (f"--{name}", value)]
-    arguments = [target] if target else options
-    return shlex.join(["journeyman", "forget", "--undo", *arguments]) if arguments else ""
+def _undo_command(where: Mapping[str, str]) -> str:
+    words = [
+        word
+        for name, value in where.items()
+        if value
+        for word in ((value,) if name == "session" else (f"--{name}", value))
+    ]
+    return shlex.join(["journeyman", "forget", "--undo", *words]) if words else ""
 
 
 def _show(console: Console, forgotten: Forgotten, undo_by: str | None = None) -> None:
@@ -121,12 +121,10 @@ def _show(console: Console, forgotten: Forgotten, undo_by: str | None = None) ->
         f"{action} {formatting.join_names(names, _MAX_NAMES)}" for action, names in lists if names
     ]
     fewer = f" ({pluralize(forgotten.template_patterns, 'pattern')} fewer)"
-    lost = (pluralize(forgotten.commands, "command"), pluralize(forgotten.files, "file"))
     fields = {
         "sessions": f"{len(forgotten.sessions):,}",
         "projects": formatting.join_names(forgotten.projects, _MAX_NAMES),
-        "episodes": f"{forgotten.episodes:,} with {pluralize(forgotten.vectors, 'vector')}",
-        "playbooks": f"{', '.join(lost)} and {pluralize(forgotten.mistakes, 'mistake')} removed",
+        "episodes": f"{forgotten.episodes:,}",
         "patterns": f"{forgotten.patterns:,}",
         "quarantine": f"{forgotten.kept_out:,}" if forgotten.kept_out else "",
         "templates": "; ".join(templates) + (fewer if forgotten.template_patterns else ""),
@@ -137,11 +135,6 @@ def _show(console: Console, forgotten: Forgotten, undo_by: str | None = None) ->
     )
     if not is_done:
         return
-    if forgotten.learned_again:
-        again = pluralize(forgotten.learned_again, "session")
-        console.print(
-            f"`journeyman learn` processes {again} again that had something in common with it."
-        )
     if forgotten.projects:
         console.print(
             "Files with a playbook were not changed. To update one: `journeyman playbook --write "
@@ -149,7 +142,7 @@ def _show(console: Console, forgotten: Forgotten, undo_by: str | None = None) ->
         )
     if forgotten.sessions:
         if not undo_by and len(forgotten.sessions) == 1:
-            undo_by = _undo_command(forgotten.sessions[0], {})
+            undo_by = _undo_command({"session": forgotten.sessions[0]})
         undo = f"`{undo_by}`" if undo_by else "`journeyman forget --undo` with each of them"
         note = f"The sessions are still stored. To undo this: {undo}, then `journeyman learn`."
         console.print(formatting.safe_text(note), soft_wrap=True)

@@ -1,7 +1,6 @@
 """`journeyman open`: prints what a new session should start with."""
 
 import json
-import math
 import sys
 from collections.abc import Callable
 from typing import Any, get_args
@@ -17,7 +16,6 @@ from journeyman.records import Pattern, PatternType
 from journeyman.records.defaults import (
     BUDGET_TOKENS,
     MAX_TEMPLATE_PATTERNS,
-    MIN_SIMILARITY,
     MOST_PATTERNS,
 )
 from journeyman.records.errors import BadTools, UnknownTemplate, WrongInput
@@ -79,14 +77,7 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     "--max-patterns",
     f"Largest number of examples (default {MOST_PATTERNS}; {MAX_TEMPLATE_PATTERNS} for a template "
     "without a task).",
-    former_names=["--max"],
     type=context.NON_NEGATIVE_INT,
-)
-@option(
-    "--floor N",
-    "Lowest similarity to the task that an example must have; not for templates.",
-    type=click.FloatRange(0.0, 1.0),
-    default=MIN_SIMILARITY,
 )
 @option(
     "--style",
@@ -94,13 +85,12 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     type=click.Choice(STYLES),
 )
 @option("--model", "Model that will read it; settings can map models to styles.", default="")
-@flag("--alike", "Use only examples that work the same way; for small models.")
 @option(
     "--tools FILE",
     "JSON tool definitions of the session; examples that do not fit them are left out.",
 )
 @context.bots_option
-@flag("--explain", "Show what was selected, what was left out, and why.")
+@flag("--explain", "Show what was selected, and why.")
 def open_(
     journeyman: Journeyman,
     *,
@@ -140,8 +130,6 @@ def open_(
         raise click.UsageError("Pass the task of the session, or name a template.")
     if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
         raise click.UsageError("Standard input can be the task or the tools, not both.")
-    if math.isnan(limits["floor"]):  # NaN passes every range check
-        raise click.UsageError("--floor takes a number from 0 to 1.")
     task_text = files.task_text(task)
     definitions = None if tools is None else _read_tool_definitions(tools)
     project_name = "" if project == _ALL_PROJECTS else journeyman.project_named(project or ".")
@@ -191,7 +179,7 @@ def _read_tool_definitions(name: str) -> Any:
         where = "standard input" if name == files.STANDARD_INPUT else name
         raise BadTools(
             f"The tool definitions cannot be read from {where}: {error}. Supply JSON: a list of "
-            "definitions in the OpenAI, Anthropic or MCP format, or schemas by name."
+            "definitions in the OpenAI, Anthropic or MCP format."
         ) from error
 
 
@@ -206,9 +194,6 @@ def _pick_template(
         hint = "`journeyman templates list` shows all templates."
         raise UnknownTemplate(f"There is no template{of_type}{tagged}. {hint}")
     return f"{template.name}@{template.version}"
-
-
-_MAX_LEFT_OUT = 15
 
 
 def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
@@ -265,18 +250,6 @@ def _show_explained(console: Console, opening: Opening, budget: int | None) -> N
             show_choice(console, choice, number)
     if opening.note:
         console.print(formatting.safe_text(opening.note))
-    if opening.left_out:
-        formatting.print_heading(console, f"{len(opening.left_out):,} considered and left out")
-        for row in opening.left_out[:_MAX_LEFT_OUT]:
-            pattern = row.pattern
-            similar = formatting.UNKNOWN if row.similarity is None else f"{row.similarity:.2f}"
-            tools = formatting.one_line(_tool_names(pattern), console.width // 3)
-            label = Text(f"{similar:>4}  {pattern.kind:9s}  ").append(f"{tools}: ", style="bold")
-            formatting.print_labelled(console, label, pattern.intent, full=False)
-            console.print(Text(f"      {readable(row.reason)}", style="dim"))
-        formatting.print_remainder(
-            console, len(opening.left_out), _MAX_LEFT_OUT, ": --json lists all"
-        )
 
 
 def show_choice(console: Console, choice: Choice, number: int) -> None:

@@ -29,7 +29,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     dest="write_to",
     type=_FILE,
 )
-@option("--undo FILE", "Undo the last --write to this file.", dest="undo_in", type=_FILE)
+@option("--undo FILE", "Remove the block from this file.", dest="undo_in", type=_FILE)
 @context.yes_option
 @context.bots_option
 @flag("--all", "Show all rows, not only the first.", dest="show_all")

@@ -1,9 +1,8 @@
 """`journeyman templates quarantine`: list, show, release, delete, restore."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import click
 from rich.console import Console
@@ -13,17 +12,11 @@ from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
-from journeyman.records import KeptOutKind, Quarantined
+from journeyman.records import Quarantined
 
 _DEFAULT_LIMIT = 30
 _KEY_LENGTH = 8
 _MAX_SESSIONS = 10
-# The file that a call changes. The arguments may be truncated, so they are not parsed as JSON.
-_CHANGED_FILE = re.compile(
-    r'\*\*\* (?:Add|Update|Delete) File: ([^\\\n"]+)'
-    r'|"(?:file_?path|notebook_path|path|target_file)"\s*:\s*"((?:[^"\\]|\\.)+)"',
-    re.IGNORECASE,
-)
 
 
 @click.group(
@@ -47,14 +40,6 @@ def quarantine() -> None:
     """
 
 
-def _summary(item: Quarantined) -> str:
-    """Return the text of an item for a list: for a call that changes a file, the tool and file."""
-    tool = item.text.partition(" ")[0]
-    is_edit = item.kind == "call" or tool == "apply_patch"
-    match = _CHANGED_FILE.search(item.text) if is_edit else None
-    return formatting.one_line(f"{tool} {match[1] or match[2]} …" if match else item.text, 400)
-
-
 _COLUMNS = (
     Column("key", lambda item: item.key[:_KEY_LENGTH], no_wrap=True),
     Column("state", lambda item: item.state if item.decided_at else "", optional=True),
@@ -62,11 +47,17 @@ _COLUMNS = (
     Column("rule", lambda item: item.rule, overflow="fold", max_width=24),
     Column(
         "sessions",
-        lambda item: len(item.sessions) or "template",
+        lambda item: len(item.sessions),
         min_terminal_width=70,
         numeric=True,
     ),
-    Column("text", _summary, ratio=1, min_width=16, **formatting.TRUNCATED),
+    Column(
+        "text",
+        lambda item: formatting.one_line(item.text, 400),
+        ratio=1,
+        min_width=16,
+        **formatting.TRUNCATED,
+    ),
 )
 
 
@@ -83,7 +74,6 @@ def _show(console: Console, item: Quarantined) -> None:
         "reason": item.reason,
         "state": f"{item.state}{decided}",
         "sessions": formatting.join_names(ids, _MAX_SESSIONS),
-        "templates": ", ".join(item.templates),
         "text": item.text,
     }
     formatting.print_fields(console, fields)
@@ -94,18 +84,13 @@ def _show_list(console: Console, items: Sequence[Quarantined]) -> None:
     limit, decided = options["limit"] or _DEFAULT_LIMIT, options["decided"]
     if not items:
         message = "Quarantine is empty: nothing waits for a decision."
-        if any(options[name] for name in ("rule", "session", "project", "kind")):
+        if any(options[name] for name in ("rule", "session", "project")):
             message = "Nothing in quarantine matches: `journeyman templates quarantine` shows all."
         elif decided:
             message = "Nothing was released or deleted."
         console.print(message)
         return
-    if options["full"]:
-        for item in items[:limit]:
-            _show(console, item)
-            console.print()
-    else:
-        console.print(formatting.fit_table(items[:limit], _COLUMNS, console.width), "", sep="\n")
+    console.print(formatting.fit_table(items[:limit], _COLUMNS, console.width), "", sep="\n")
     if len(items) > limit:
         console.print(f"{limit:,} of {len(items):,}; more with --limit.", style="dim")
     for verb in ("show", "restore") if decided else ("show", "release", "delete"):
@@ -121,33 +106,23 @@ def _up_to_limit(items: Sequence[Quarantined]) -> Sequence[Quarantined]:
 @option("--rule RULE", "Only items of this rule, or of rules that begin with it.")
 @option("--session ID", "Only items found in this session.")
 @context.project_option
-@option("--kind", "Only items of this kind.", type=click.Choice(get_args(KeptOutKind)))
 @flag("--decided", "List released and deleted items instead.")
 @option(
     "-n --limit N",
     f"Number of items to show (default {_DEFAULT_LIMIT}; with --json all).",
     type=context.POSITIVE_INT,
 )
-@flag("--full", "Show the full stored text of each item.")
 def list_(journeyman: Journeyman, *, rule: str | None, **filters: Any) -> Sequence[Quarantined]:
     """List items that wait for a decision, those found in most sessions first.
 
     Examples:
       journeyman templates quarantine list
       journeyman templates quarantine list --rule git.push --project .
-      journeyman templates quarantine list --kind pattern --full | less
       journeyman templates quarantine list --decided --json
     """
-    if rule is not None:
-        known = journeyman.kept_out.rules()
-        prefix = f"{rule.rstrip('.')}."
-        if known and not any(f"{name}.".startswith(prefix) for name in known):
-            raise click.UsageError(
-                f"No item in quarantine has a rule {rule!r}. Use one of: {', '.join(known)}."
-            )
     if filters["session"] is not None:
         filters["session"] = journeyman.sessions.get(filters["session"]).session.id
-    del filters["limit"], filters["full"]
+    del filters["limit"]
     return journeyman.kept_out.list(rule=rule, **filters)
 
 
@@ -168,7 +143,7 @@ def _show_decision(done: str, _console: Console, items: Sequence[Quarantined]) -
         click.echo(
             formatting.one_line(f"{done} {item.key[:_KEY_LENGTH]}  {item.rule}  {item.text}", 100)
         )
-    if done != "Deleted" and any(item.sessions for item in items):
+    if done != "Deleted":
         click.echo("To apply this: `journeyman learn`. Until then, nothing changes.")
 
 

@@ -303,7 +303,7 @@ def _flags(recorded: ResultFlags | None) -> list[str]:
 def print_hits(console: Console, hits: Sequence[SearchHit], short_ids: Mapping[str, str]) -> None:
     """Print each hit with what opens it in `sessions show`, and the text around the match."""
     for hit in hits:
-        place = f"--message {hit.message}" if hit.call is None else f"--call {hit.call}"
+        place = f"--message {hit.message}"
         line = Text.assemble(
             (short_ids[hit.session], "bold"),
             (f" {place}", "cyan"),
@@ -315,11 +315,8 @@ def print_hits(console: Console, hits: Sequence[SearchHit], short_ids: Mapping[s
 
 
 def _where(hit: SearchHit) -> str:
-    if hit.call is None:
-        return hit.role
-    if hit.role == "tool":
-        return f"result of {hit.tool}"
-    return f"{hit.tool} {hit.argument}".strip()
+    is_result = hit.role == "tool" and hit.tool
+    return f"result of {hit.tool}" if is_result else hit.tool or hit.role
 
 
 def _highlighted(snippet: str) -> Text:

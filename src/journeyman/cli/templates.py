@@ -18,19 +18,15 @@ from journeyman.cli.opening import TASK_TYPE, all_tags_flag, show_pattern, tags_
 from journeyman.cli.quarantine import quarantine
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
-    Effect,
     ImportedFolder,
     ImportedTemplate,
     LateChange,
     Template,
     TemplateOrigin,
-    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
-from journeyman.text.display import readable
 
 _tags_option = tags_option("Tag for the template")
-_raw_flag = flag("--raw", "As stored, without redacting it again by the present rules.")
 _description_option = option("--description", "Description of the template, for people.")
 _addendum_option = option("--addendum", "Text of your own that models see with the examples.")
 
@@ -54,7 +50,6 @@ _COLUMNS = (
     Column("tags", lambda row: ", ".join(row.tags), min_terminal_width=70, optional=True),
     Column("patterns", lambda row: len(row.patterns), numeric=True),
     Column("used", lambda row: row.used, min_terminal_width=60, numeric=True),
-    Column("effect", lambda row: _effect(row.effect), min_terminal_width=80),
     Column(
         "created",
         lambda row: formatting.local_time(row.created_at)[:10],
@@ -83,7 +78,6 @@ def _show_details(console: Console, template: Template) -> None:
         "used": f"{used}, last {formatting.local_time(template.last_used_at)}"
         if template.used
         else "never",
-        "effect": _effect(template.effect),
     }
     formatting.print_fields(console, fields)
 
@@ -112,27 +106,8 @@ def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) 
     rules = Counter(pattern.quarantined for pattern in patterns if pattern.quarantined)
     if rules:
         counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
-        marked = "`journeyman templates quarantine` lists them."
-        note = f"\nIn quarantine, and never in an opening: {counts}.\n{marked}"
+        note = f"\nIn quarantine, and never in an opening: {counts}."
         console.print(formatting.safe_text(note), style="yellow")
-
-
-def _show_stats(console: Console, stats: TemplateStats) -> None:
-    if not stats.total:
-        console.print(_NO_TEMPLATES)
-        return
-    types = ", ".join(f"{number:,} {name}" for name, number in stats.by_type.items())
-    versions = formatting.pluralize(stats.versions, "version")
-    fields = {
-        "templates": f"{stats.total:,} ({types}), {versions} in total",
-        "examples": f"{stats.examples:,} in the newest versions",
-        "used": formatting.pluralize(stats.used, "time"),
-        "most used": stats.most_used,
-        "tried": f"in {formatting.pluralize(stats.tried, 'trial')}"
-        if stats.tried
-        else "in no trial yet",
-    }
-    formatting.print_fields(console, fields, width=11, wrap=True)
 
 
 def _learning(change: LateChange | None) -> str:
@@ -146,12 +121,6 @@ def _learning(change: LateChange | None) -> str:
     from journeyman.reliability.learning_curve import late_change_text, late_difference  # noqa: PLC0415 - loads slowly
 
     return late_change_text(late_difference(change))
-
-
-def _effect(effect: Effect) -> str:
-    if effect.mean is None:
-        return "not tried"
-    return f"{effect.mean:+.2f} in {formatting.pluralize(effect.tried, 'trial')}"
 
 
 @click.group()
@@ -222,7 +191,6 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
     "--max-patterns",
     "Largest number of patterns to store.",
     dest="max_examples",
-    former_names=["--max-examples"],
     type=context.POSITIVE_INT,
     default=MAX_EXAMPLES,
 )
@@ -270,16 +238,14 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
 @context.command(templates, is_paged=True)
 @_reference
 @flag("--full", "Show calls and results in full.")
-@_raw_flag
-def show(journeyman: Journeyman, reference: str, *, full: bool, raw: bool, as_json: bool) -> None:
+def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -> None:
     """Show a template: its details and its patterns, redacted.
 
     Examples:
       journeyman templates show web
       journeyman templates show web@1 --full | less
     """
-    library = journeyman.templates
-    template = library.get(reference) if raw else library.redacted(reference)
+    template = journeyman.templates.redacted(reference)
     if as_json:
         context.print_json(template)
         return
@@ -288,17 +254,6 @@ def show(journeyman: Journeyman, reference: str, *, full: bool, raw: bool, as_js
     for number, pattern in enumerate(template.patterns, start=1):
         console.print()
         show_pattern(console, pattern, number=number, full=full)
-
-
-@context.command(templates, render=_show_stats)
-def stats(journeyman: Journeyman) -> TemplateStats:
-    """Show statistics on the stored templates.
-
-    Examples:
-      journeyman templates stats
-      journeyman templates stats --json
-    """
-    return journeyman.templates.stats()
 
 
 @context.command(
@@ -319,29 +274,22 @@ def delete(journeyman: Journeyman, reference: str, *, yes: bool) -> dict[str, An
     library = journeyman.templates
     template = library.get(reference)
     if not yes:
-        every = [row for row in library.list(versions=True) if row.name == template.name]
-        selected = [template] if "@" in reference else every
-        for row in selected:
-            patterns = formatting.pluralize(len(row.patterns), "pattern")
-            details = f"{patterns}  {formatting.local_time(row.created_at)}  {row.description[:60]}"
-            click.echo(readable(f"{row.name}@{row.version}  {details}"), err=True)
-        versions = formatting.pluralize(len(selected), "version")
-        click.confirm(f"Delete {versions} of {template.name}?", abort=True, err=True)
+        selected = reference if "@" in reference else f"{template.name} with all its versions"
+        click.confirm(f"Delete {selected}?", abort=True, err=True)
     return {"name": template.name, "versions": library.delete(reference)}
 
 
 @context.command(templates, has_json=False)
 @_reference
-@_raw_flag
 @files.output_options
-def export(journeyman: Journeyman, *, reference: str, raw: bool, **destination: Any) -> None:
+def export(journeyman: Journeyman, *, reference: str, **destination: Any) -> None:
     """Write a template as JSON, redacted, for another machine or a colleague.
 
     Examples:
       journeyman templates export web > web.json
       journeyman templates export web@1 -o web.json --force
     """
-    content = journeyman.templates.export(reference, raw=raw)
+    content = journeyman.templates.export(reference)
     files.write(content, "template", reference, **destination)
 
 
@@ -351,7 +299,6 @@ def export(journeyman: Journeyman, *, reference: str, raw: bool, **destination: 
     "--as NAME",
     "Name of the template here (default: as in the file).",
     dest="name",
-    former_names=["--name"],
 )
 @flag(
     "--replace",

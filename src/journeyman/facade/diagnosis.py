@@ -130,7 +130,7 @@ def _database(settings: Settings, program: str, now: float) -> list[Finding]:
         timeout = min(settings.busy_timeout_s, _MAX_WAIT_S)
         with Store(settings.database, busy_timeout_s=timeout, only_looking=True) as store:
             if not store.is_ready:
-                found = "its tables are created or migrated on first use"
+                found = "its tables are created on first use"
                 return [Finding(what, "ok", f"{store.url} exists; {found}")]
             sessions = sum(total.sessions + total.subagents for total in store.sessions.totals())
             if faults := store.faults():

@@ -13,12 +13,9 @@ from journeyman.logs.discovery import default_locations
 from journeyman.logs.importer import Importer
 from journeyman.records import (
     Call,
-    Fragment,
     JudgedSession,
-    Pattern,
     SessionId,
     SessionOverview,
-    Template,
     Usage,
     Verdict,
 )
@@ -45,8 +42,6 @@ if TYPE_CHECKING:
     from journeyman.store.sessions import SessionQuery
     from journeyman.templates.opening import Opening
     from journeyman.templates.opening_builder import Style
-    from journeyman.templates.removal import Target
-    from journeyman.trials.foresight import Foresight
 
 
 class ExperienceFacade(Rooms):
@@ -159,7 +154,7 @@ class ExperienceFacade(Rooms):
             named = [sessions] if isinstance(sessions, str) else sessions
             overviews = [self.sessions.get(session_id) for session_id in named]
         if raw:
-            return self._session_judge.judged_raw(overviews, progress)
+            return self._session_judge.judged(overviews, progress, raw=True)
         return redacted_sessions(self._session_judge.judged(overviews, progress))
 
     def errors(
@@ -199,26 +194,14 @@ class ExperienceFacade(Rooms):
         )
         return found.profile()
 
-    def extract_patterns(
-        self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
-    ) -> tuple[Pattern, ...]:
-        """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
-        from journeyman.templates.mining.miner import mine
-
-        fragment, judged = self._judged_messages(messages, outcome)
-        trivial = frozenset(self.settings.trivial_tools)
-        return mine(fragment.session, fragment.messages, judged, trivial=trivial).patterns
-
-    def _judged_messages(
-        self, messages: Sequence[Mapping[str, Any]], outcome: float | None = None
-    ) -> tuple[Fragment, JudgedSession]:
+    def _judged_messages(self, messages: Sequence[Mapping[str, Any]]) -> JudgedSession:
         from journeyman.logs.chat import conversation_fragment
         from journeyman.templates.session_judge import judged_calls, judged_session
 
-        facts = {"id": None, "source": "mine", "outcome": outcome}
+        facts = {"id": None, "source": "mine", "outcome": None}
         fragment = conversation_fragment(messages, facts, now=self._clock())
         calls = judged_calls(fragment.messages, self.judge)
-        return fragment, judged_session(fragment.session, len(fragment.messages), calls)
+        return judged_session(fragment.session, len(fragment.messages), calls)
 
     def grouped(
         self,
@@ -253,7 +236,7 @@ class ExperienceFacade(Rooms):
         from journeyman.store.session_filters import leave_out_bots
 
         if messages is not None:
-            found = redacted_sessions([self._judged_messages(messages)[1]])
+            found = redacted_sessions([self._judged_messages(messages)])
             return Reliability(found, self._left_out(include_trivial=include_trivial))
         if sessions is None:
             leave_out_bots(chosen)
@@ -358,22 +341,22 @@ class ExperienceFacade(Rooms):
 
     def forget(
         self,
-        target: Path | str = "",
-        *,
         session: str = "",
+        *,
         project: Path | str = "",
         source: str = "",
         matching: str | None = None,
         dry_run: bool = False,
     ) -> "Forgotten":
-        """Remove everything learned from a session, a project or a source (`target` is the name of
-        any of them), or everything that contains a text, and never learn it again. The recorded
-        sessions stay. With `dry_run`, nothing is removed.
+        """Remove everything learned from a session, a project or a source, or everything that
+        contains a text, and never learn it again. The recorded sessions stay. With `dry_run`,
+        nothing is removed.
         """
-        chosen = self._target(target, session, project, source)
         if matching is None:
-            found = self.forgotten.forget(chosen, dry_run=dry_run)
-        elif any(chosen):
+            found = self.forgotten.forget(
+                session, project=self.project_named(project), source=source, dry_run=dry_run
+            )
+        elif session or project or source:
             raise WrongInput(
                 "Both a text and a session, project or source were passed. Forget one of "
                 "them, then the other."
@@ -381,33 +364,16 @@ class ExperienceFacade(Rooms):
         else:
             found = self.forgotten.forget_matching(matching, dry_run=dry_run)
         if not (dry_run or found.is_empty):
-            self.playbook_files.forget_blocks()
             self._store.host_sessions.drop_content()
         return found
 
-    def unforget(self, target: Path | str = "", **where: str) -> Sequence[SessionId]:
+    def unforget(
+        self, session: str = "", *, project: Path | str = "", source: str = ""
+    ) -> Sequence[SessionId]:
         """Allow forgotten sessions, named as in `forget`, to be learned from again by the next
         `learn`, and return their ids. Patterns that were removed from templates do not come back.
         """
-        return self.forgotten.undo(self._target(target, **where))
-
-    def _target(
-        self, target: Path | str, session: str = "", project: Path | str = "", source: str = ""
-    ) -> "Target":
-        from journeyman.templates.removal import Target
-
-        # A bare word such as "docs" is taken as a project, not as a folder of the current one.
-        is_folder = isinstance(target, Path) or target in (".", "..") or os.sep in target
-        if is_folder and os.path.isdir(target):  # noqa: PTH112 - takes any length
-            target, project = "", project or target
-        return Target(str(target), session, self.project_named(project) if project else "", source)
-
-    def build_template(self, name: str, **options: Any) -> Template:
-        """Build a template from the newest long sessions that teach. An existing name gets a new
-        version, which keeps the tags and the description unless new ones are passed. The options
-        are those of `templates.build`.
-        """
-        return self.templates.build(name, **options)
+        return self.forgotten.undo(session, project=self.project_named(project), source=source)
 
     def opening(
         self,
@@ -510,25 +476,6 @@ class ExperienceFacade(Rooms):
         rows = [one for one in self._store.episodes.rows() if one.session in wanted]
         found = build_playbook("", rows).mistakes
         return tuple(sorted((one for one in found if one.remedy), key=lambda one: -one.times))
-
-    def foresight(
-        self,
-        *,
-        project: Path | str = "",
-        budget_tokens: int = BUDGET_TOKENS,
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
-    ) -> "Foresight | None":
-        """Return how much of what later sessions needed would have been in openings made from the
-        earlier ones; None if there are too few sessions to measure.
-        """
-        from journeyman.models.embedder import Embedder
-        from journeyman.trials.foresight import measure_foresight
-
-        named = self.project_named(project)
-        store, embedder = self._store, Embedder()
-        return measure_foresight(
-            store, embedder, budget=budget_tokens, project=named, progress=progress
-        )
 
     def project_named(self, project: Path | str) -> str:
         """Return the name of a project, given by its name or by a folder in it."""

@@ -177,7 +177,7 @@ class Rooms:
         """Playbook blocks in files that agents read: preview, write, preview_undo, undo."""
         from journeyman.templates.playbook_files import PlaybookFiles
 
-        return PlaybookFiles(self.settings.home)
+        return PlaybookFiles()
 
     def close(self) -> None:
         """Close the database, and drop the rooms that use it."""

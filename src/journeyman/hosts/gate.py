@@ -18,8 +18,7 @@ from journeyman.gate.gate import Gate, patched_paths
 from journeyman.gate.interactive import opens_terminal
 from journeyman.hosts.installation.record import read_record
 from journeyman.records.errors import ConfirmationRefused, JourneymanError, ServiceUnavailable
-from journeyman.records.host import source_of
-from journeyman.templates.argument_fields import find_operation
+from journeyman.templates.agent_tools import find_operation
 from journeyman.text.truncation import one_line
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ class HostGate:
         if decision.answer == "refuse":
             return _denied(f"the rule {decision.rule} forbids it. {decision.reason}")
         # Claude Code shows the call itself.
-        why = _why(decision) if host == "claude-code" else _description(host, call, decision)
+        why = _why(decision) if host == "claude-code" else _description(call, decision)
         question = GateAnswer(decision="ask", reason=f"Journeyman: {why}")
         asked_by = self._journeyman.settings.hosts.ask if call.attended else "service"
         if asked_by == "host":
@@ -149,7 +148,7 @@ class HostGate:
         """Return the decision of the rules on a call, and the name of the action for the policy of
         confirmations.
         """
-        risk, fields = _understood(host, call)
+        risk, fields = _understood(call)
         decision = _assessed(risk, fields, call.cwd) if risk else ALLOW
         if (
             decision.answer == "allow"
@@ -200,12 +199,12 @@ class HostGate:
             "rule": decision.rule,
             "reason": decision.reason,
         }
-        _, fields = _understood(host, call)
+        _, fields = _understood(call)
         if "patch" in fields:
             details["files"] = _paths(fields)
         return service.request(
             action,
-            _description(host, call, decision),
+            _description(call, decision),
             details,
             timeout_s=self._journeyman.settings.hosts.confirm_timeout_s,
             session_key=call.session[:200],
@@ -281,20 +280,20 @@ def _key(host: str, call: GateCall) -> str:
     return key
 
 
-def _understood(host: str, call: GateCall) -> tuple[Risk | None, Mapping[str, Any]]:
+def _understood(call: GateCall) -> tuple[Risk | None, Mapping[str, Any]]:
     """Return how the gate reads a call, if it does, and the call's fields."""
     if name := _FILE_TOOLS.get(call.tool):
         texts = (call.arguments.get("edits"), call.arguments.get("new_source"))
         return "write", {"path": call.arguments.get(name), "new": str(texts)}
-    found = find_operation(call.tool, call.arguments, source_of(host))
+    found = find_operation(call.tool, call.arguments)
     return (_RISKS.get(found.operation), found.fields) if found else (None, {})
 
 
-def _description(host: str, call: GateCall, decision: Decision) -> str:
+def _description(call: GateCall, decision: Decision) -> str:
     """Return the command or the files that a call is about, why a person has to decide, and the
     rule that says so.
     """
-    _, fields = _understood(host, call)
+    _, fields = _understood(call)
     texts = (fields.get("command"), fields.get("code"), ", ".join(_paths(fields)))
     text = next((one for one in texts if isinstance(one, str) and one.strip()), "")
     subject = one_line(text.strip().partition("\n")[0], _LONGEST_SUBJECT)

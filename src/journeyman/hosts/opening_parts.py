@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from journeyman.models.embedder import Embedder
 from journeyman.records.host import HostSession
 from journeyman.records.playbook import PlaybookCommand
-from journeyman.templates.briefing import ELSEWHERE
 from journeyman.templates.commands import is_everyday
 from journeyman.templates.opening import Opening
 
@@ -18,17 +17,10 @@ _decode = msgspec.json.Decoder(tuple[Opening, ...]).decode
 
 
 def own_only(opening: Opening) -> Opening:
-    """Return the opening of a project without what was said or printed in other projects: from
-    those, it keeps only the commands that work anywhere.
-    """
-    project = opening.briefing.project
-    if opening.is_empty or project not in ("", ELSEWHERE):
+    """Return the opening of a project; an empty one for what was said or printed in others."""
+    if opening.is_empty or opening.briefing.project:
         return opening
-    commands = replace(opening.briefing, mistakes=(), files=(), episodes=())
-    result = replace(opening, briefing=commands, choices=(), addendum="")
-    if not project or result.is_empty:
-        return Opening(task=opening.task, note="Nothing was learned in this project yet.")
-    return replace(result, tokens=Embedder().count_tokens(result.system))
+    return Opening(task=opening.task, note="Nothing was learned in this project yet.")
 
 
 def with_most_used(opening: Opening, most_used: Sequence[PlaybookCommand], budget: int) -> Opening:
@@ -91,7 +83,7 @@ def _requests(opening: Opening) -> Iterator[str]:
 def encode_openings(openings: Sequence[Opening]) -> str:
     """Return openings as they are stored."""
     # What was left out is for people who look at one opening, and long.
-    return msgspec.json.encode([replace(opening, left_out=()) for opening in openings]).decode()
+    return msgspec.json.encode(list(openings)).decode()
 
 
 def stored_openings(record: HostSession) -> tuple[Opening, ...]:

@@ -35,7 +35,6 @@ from journeyman.records.message import ResultFlags as ResultFlags
 from journeyman.records.message import Role as Role
 from journeyman.records.message import ToolCall as ToolCall
 from journeyman.records.message import join_calls as join_calls
-from journeyman.records.pattern import Effect as Effect
 from journeyman.records.pattern import ImportedFolder as ImportedFolder
 from journeyman.records.pattern import ImportedTemplate as ImportedTemplate
 from journeyman.records.pattern import LateChange as LateChange
@@ -46,7 +45,6 @@ from journeyman.records.pattern import PatternType as PatternType
 from journeyman.records.pattern import Step as Step
 from journeyman.records.pattern import Template as Template
 from journeyman.records.pattern import TemplateOrigin as TemplateOrigin
-from journeyman.records.pattern import TemplateStats as TemplateStats
 from journeyman.records.session import Lineage as Lineage
 from journeyman.records.session import LineageKind as LineageKind
 from journeyman.records.session import ProjectTotals as ProjectTotals

@@ -202,7 +202,7 @@ AuditKind = Literal[
     "voted", "edited", "approved", "denied", "expired", "cancelled", "redeemed", "refused",
     "whitelist_added", "whitelist_revoked", "policy_changed", "credential_made",
     "credential_revoked", "logged_in", "logged_out", "link_made", "link_opened", "started",
-    "stopped", "anchor_reset", "exported", "migrated",
+    "stopped", "anchor_reset", "exported",
 ]  # fmt: skip
 
 

@@ -34,9 +34,7 @@ no longer listed."""
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """Something that a rule excluded. It occurs in `sessions`, or in imported `templates`, each
-    named with its version.
-    """
+    """Something that a rule excluded, and the sessions in which it occurs."""
 
     key: str
     kind: KeptOutKind
@@ -44,7 +42,6 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     reason: str
     text: str
     sessions: tuple[SessionId, ...] = ()
-    templates: tuple[str, ...] = ()
     state: QuarantineState = "kept out"
     decided_at: float | None = None
     decided_by: str = ""
@@ -56,24 +53,17 @@ EVERY_REQUEST = -1
 
 class Forgotten(Struct, frozen=True, kw_only=True):
     """What was forgotten, or would be. `sessions` and `projects` are those it was learned from.
-    `commands`, `files` and `mistakes` count what no other episode of the same project contains.
-    `templates_changed` and `templates_deleted` name versions, such as web@2. `learned_again` counts
-    the sessions that the next learning run mines again.
+    `templates_changed` and `templates_deleted` name versions, such as web@2.
     """
 
     sessions: tuple[SessionId, ...] = ()
     projects: tuple[str, ...] = ()
     episodes: int = 0
-    vectors: int = 0
-    commands: int = 0
-    files: int = 0
-    mistakes: int = 0
     patterns: int = 0
     kept_out: int = 0
     templates_changed: tuple[str, ...] = ()
     templates_deleted: tuple[str, ...] = ()
     template_patterns: int = 0
-    learned_again: int = 0
 
     @property
     def is_empty(self) -> bool:

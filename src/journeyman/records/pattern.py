@@ -83,26 +83,6 @@ class LateChange(Struct, frozen=True, kw_only=True):
     method: str = ""
 
 
-class Effect(Struct, frozen=True, kw_only=True):
-    """The result of trials: their number, and the sum of the gains."""
-
-    tried: int = 0
-    gained: float = 0.0
-
-    @property
-    def mean(self) -> float | None:
-        return self.gained / self.tried if self.tried else None
-
-    @property
-    def shrunk(self) -> float:
-        """The mean, shrunk towards zero while there are few trials."""
-        return self.gained / (self.tried + SHRINKAGE)
-
-
-SHRINKAGE = 10.0
-"""How many trials without effect every pattern starts with."""
-
-
 class Template(Struct, frozen=True, kw_only=True):
     """A named set of patterns. `addendum` is a text that follows the note of an opening. `scanned`
     and `qualified` count the sessions that it was built from.
@@ -123,7 +103,6 @@ class Template(Struct, frozen=True, kw_only=True):
     patterns: tuple[Pattern, ...] = ()
     used: int = 0
     last_used_at: float | None = None
-    effect: Effect = Effect()
 
 
 class ImportedTemplate(Struct, frozen=True, kw_only=True):
@@ -138,15 +117,3 @@ class ImportedFolder(Struct, frozen=True, kw_only=True):
 
     imported: tuple[ImportedTemplate, ...]
     failed: dict[str, str]
-
-
-class TemplateStats(Struct, frozen=True, kw_only=True):
-    """The library in numbers: templates (newest versions), all versions, examples and uses."""
-
-    total: int
-    versions: int
-    by_type: dict[str, int]
-    examples: int
-    used: int
-    most_used: str = ""
-    tried: int = 0

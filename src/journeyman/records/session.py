@@ -104,10 +104,9 @@ class ProjectTotals(Struct, frozen=True, kw_only=True):
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """A message found by a search, and where in it the match stands. `message` and `call` are
-    numbers from 1 in the session; `call` is None if the match is not in a call or its result.
-    `argument` names the argument of the call; it is empty for a result, the tool's name, and
-    arguments without names. Matches in the snippet are enclosed in `[` and `]`.
+    """A message found by a search. `message` is its number in the session, from 1; `tool` is that
+    of the call or the result in which the match stands. Matches in the snippet are enclosed in `[`
+    and `]`.
     """
 
     session: SessionId
@@ -116,7 +115,5 @@ class SearchHit(Struct, frozen=True, kw_only=True):
     role: str
     at: float | None
     message: int
-    call: int | None = None
     tool: str = ""
-    argument: str = ""
     snippet: str

@@ -233,7 +233,7 @@ class AuditChain:
         if not isinstance(body := about.get("card"), str):
             return
         id_, stage = entry.confirmation, self.stage_after(entry.confirmation, entry.kind)
-        if (card := self.cards.get(id_)) is None and entry.kind in ("submitted", "migrated"):
+        if (card := self.cards.get(id_)) is None and entry.kind == "submitted":
             stage = about.get("stage", "pending")
             expires_at = about.get("expires_at")
             card = TrackedCard(

@@ -65,9 +65,7 @@ class Confirmations(Repository):
                     self._check_head(connection)
                     self._chain.read_new(connection)
                     self._head = (self._chain.seq, self._chain.digest)
-                    ledger = Ledger(connection, now, self._chain)
-                    yield ledger
-                    ledger.flush()
+                    yield Ledger(connection, now, self._chain)
             except BaseException:
                 if (self._chain.seq, self._chain.digest) != self._head:
                     self._chain = AuditChain()  # it contains entries that were never written

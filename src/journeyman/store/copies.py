@@ -28,7 +28,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 _COPYING = ("compression", "branch", "unknown")
 """Kinds of lineage in which recorders may record the parent's messages again."""
 
-_KEYED = sa.select(*messages.c["session_row", "key", "at", "tool_calls", "tool_call_id", "role"])
+_KEYED = sa.select(*messages.c["session_row", "key", "tool_calls", "tool_call_id", "role"])
 _TRACED = (
     sa.select(*messages.c["key", "role", "kind", "tool_calls", "tool_call_id", "text"])
     .where(messages.c.session_row == sa.bindparam("this_row"))
@@ -161,9 +161,9 @@ def _traces(connection: sa.Connection, row_id: int) -> tuple[list[str], list[Mes
 
 
 class _Keys(Struct):
-    """The keys of a session's messages with their times, its calls and its results."""
+    """The keys of a session's messages, its calls and its results."""
 
-    times: dict[str, float | None] = {}
+    messages: set[str] = set()
     calls: set[str] = set()
     results: set[str] = set()
 
@@ -175,15 +175,15 @@ def _fork_changes(connection: sa.Connection, session: Any) -> list[sa.Update]:
     if earlier:
         rows = [row.row_id for row, _ in earlier]
         all_keys = [keys for _, keys in earlier]
-        times = {key for keys in all_keys for key in keys.times}
-        calls = {call for keys in all_keys for call in keys.calls}
-        results = {call for keys in all_keys for call in keys.results}
+        known = set[str]().union(*(keys.messages for keys in all_keys))
+        calls = set[str]().union(*(keys.calls for keys in all_keys))
+        results = set[str]().union(*(keys.results for keys in all_keys))
         for row in select_in(connection, _KEYED, messages.c.session_row, [session.row_id]):
             asked = call_ids(row.tool_calls)
             # Lines of one answer may be grouped in another way in the fork.
             is_known_call = bool(asked) and calls.issuperset(asked)
             is_known_result = row.role == "tool" and row.tool_call_id in results
-            if row.key in times or is_known_call or is_known_result:
+            if row.key in known or is_known_call or is_known_result:
                 copied.add(row.key)
         copied_usage = _usage_keys(connection, [session.row_id]) & _usage_keys(connection, rows)
     return [
@@ -215,37 +215,28 @@ def _earlier_sessions(connection: sa.Connection, session: Any) -> list[tuple[Any
     siblings = connection.execute(same).all()
     if not parents and not siblings:
         return []
-    keys = _keys(connection, [row.row_id for row in (session, *parents, *siblings)])
-    family = [session, *siblings]
-    ages = {row.row_id: _age(row, keys, [other.row_id for other in family]) for row in family}
-    older = [row for row in siblings if ages[row.row_id] < ages[session.row_id]]
-    return [
-        (row, keys[row.row_id]) for row in (*parents, *sorted(older, key=lambda r: ages[r.row_id]))
-    ]
+    older = sorted((row for row in siblings if _age(row) < _age(session)), key=_age)
+    keys = _keys(connection, [row.row_id for row in (*parents, *older)])
+    return [(row, keys[row.row_id]) for row in (*parents, *older)]
 
 
 def _keys(connection: sa.Connection, rows: Collection[int]) -> dict[int, _Keys]:
     keys = {row: _Keys() for row in rows}
     for row in select_in(connection, _KEYED, messages.c.session_row, rows):
         of_session = keys[row.session_row]
-        of_session.times[row.key] = row.at
+        of_session.messages.add(row.key)
         of_session.calls.update(call_ids(row.tool_calls))
         if row.role == "tool":
             of_session.results.add(row.tool_call_id)
     return keys
 
 
-def _age(row: Any, keys: dict[int, _Keys], family: Collection[int]) -> tuple[bool, float, str]:
-    """Return what sorts sessions that begin with the same message, the original first. A fork often
-    shows when it was made. Otherwise the original is the session that went on last or not at all:
-    people fork a session to go on in the fork.
+def _age(row: Any) -> tuple[float, str]:
+    """Return what sorts sessions that begin with the same message, the original first: a fork
+    states when it was made.
     """
     forked_at = decode_details(row.details).get(_FORKED_AT)
-    if isinstance(forked_at, int | float):
-        return True, float(forked_at), row.id
-    others = {key for other in family if other != row.row_id for key in keys[other].times}
-    own = (at for key, at in keys[row.row_id].times.items() if key not in others and at is not None)
-    return False, -min(own, default=float("inf")), row.id
+    return float(forked_at) if isinstance(forked_at, int | float) else 0.0, row.id
 
 
 def _lineage_changes(
@@ -258,8 +249,8 @@ def _lineage_changes(
         return []
     parent = decode_details(session.details).get(_FORKED_FROM)
     if parent is None and earlier:
-        own = _keys(connection, [session.row_id])[session.row_id].times.keys()
-        shared = {row.id: len(own & keys.times.keys()) for row, keys in earlier}
+        own = _keys(connection, [session.row_id])[session.row_id].messages
+        shared = {row.id: len(own & keys.messages) for row, keys in earlier}
         parent = max(shared, key=lambda id_: shared[id_])
     lineage = None if parent is None else "branch"
     if (session.parent_id, session.lineage) == (parent, lineage):

@@ -1,6 +1,5 @@
 """Connecting to SQLite or PostgreSQL, and explaining in words why a connection failed."""
 
-import logging
 import os
 import sqlite3
 import time
@@ -16,13 +15,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from journeyman.records.errors import BadSetting, StoreUnavailable, Unstorable
 from journeyman.store.rows import select_in
 
-SCHEMA_VERSION = "0015"
-"""The migration that this code needs. Opening a store compares one row with it, so that Alembic is
-loaded only if there is something to migrate."""
-
 _PAUSE_S = 0.02
-
-logger = logging.getLogger(__name__)
 
 
 def connect(url: str, *, busy_timeout_s: float, cache_mb: int = 32) -> sa.Engine:
@@ -100,7 +93,11 @@ class Repository:
             return connection.execute(query).all()
 
     def _read_in(
-        self, activity: str, query: sa.Select[Any], column: "sa.Column[Any]", values: Iterable[Any]
+        self,
+        activity: str,
+        query: sa.Select[Any],
+        column: sa.ColumnElement[Any],
+        values: Iterable[Any],
     ) -> list[sa.Row[Any]]:
         """Return the rows of a query in which a column has one of these values."""
         with self._reading(activity) as connection:
@@ -205,47 +202,3 @@ def _postgresql(url: sa.URL) -> sa.Engine:
         raise StoreUnavailable(
             "PostgreSQL needs the driver psycopg. Install it: pip install 'journeyman[postgres]'."
         ) from error
-
-
-def migrate(engine: sa.Engine, *, only_look: bool = False) -> bool:
-    """Apply missing migrations, unless `only_look`; return whether the schema is current. Costs one
-    query if nothing is missing.
-    """
-    with engine.connect() as connection:
-        version = _version(connection)
-    if version == SCHEMA_VERSION:
-        return True
-    if version is not None and version > SCHEMA_VERSION:
-        raise StoreUnavailable(
-            f"The database {engine.url.render_as_string()} was written by a newer Journeyman "
-            f"(schema {version}, this program knows {SCHEMA_VERSION}). Upgrade this program."
-        )
-    if only_look:
-        return False
-    with engine.connect().execution_options(writes=True) as connection, connection.begin():
-        if connection.dialect.name == "postgresql":
-            # Two programs may open a new database at once: the second waits for the first.
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7263501)"))
-        if _version(connection) != SCHEMA_VERSION:
-            # Alembic takes longer to load than the rest of the program, and is rarely needed.
-            from alembic import command  # noqa: PLC0415
-            from alembic.config import Config  # noqa: PLC0415
-
-            config = Config()
-            config.set_main_option("script_location", "journeyman.store:migrations")
-            config.attributes["connection"] = connection
-            if version is not None:
-                logger.warning(
-                    "Upgrading the database from schema %s to %s. A large one can take a minute "
-                    "per gigabyte.",
-                    *(version, SCHEMA_VERSION),
-                )
-            command.upgrade(config, "head")
-    return True
-
-
-def _version(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    query = sa.select(sa.column("version_num", sa.Text)).select_from(sa.table("alembic_version"))
-    return connection.execute(query).scalar()

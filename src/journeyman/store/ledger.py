@@ -2,7 +2,6 @@
 record each change.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -70,11 +69,6 @@ class Ledger:
     def __init__(self, connection: sa.Connection, now: float, chain: AuditChain) -> None:
         self._connection = connection
         self._chain = chain
-        self._rows: list[dict[str, Any]] = []
-        self._cards: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-        # Loaded once for all requests that share the transaction, which are many under load.
-        self._owners: dict[str, str] | None = None
-        self._whitelisted: list[WhitelistEntry] | None = None
         self.now = now
         self.head_before = (chain.seq, chain.digest)
         self.entries: list[AuditEntry] = []
@@ -98,7 +92,7 @@ class Ledger:
         text = json_text(written)
         entry = AuditEntry(**msgspec.structs.asdict(written), digest=digest_of(text))
         self._chain.append(entry)
-        self._rows.append(values_of(entry, audit, entry=text))
+        self._connection.execute(audit.insert(), values_of(entry, audit, entry=text))
         self.entries.append(entry)
         return entry
 
@@ -120,9 +114,12 @@ class Ledger:
             raise RuntimeError(f"{kind} cannot follow the audit's last entry about {card.id}")
         body = json_text(card)
         entry = self.note(kind, actor, card.id, card=digest_of(body) if vouched else "", **about)
-        self._cards[card.id] |= values_of(card, confirmations, body=body)
+        values = values_of(card, confirmations, body=body)
         if kind == "submitted":
-            self._cards[card.id]["seq"] = entry.seq
+            self._connection.execute(confirmations.insert(), {**values, "seq": entry.seq})
+        else:
+            this = confirmations.c.id == card.id
+            self._connection.execute(confirmations.update().where(this).values(values))
         self.changed[card.id] = card
         return entry
 
@@ -137,7 +134,7 @@ class Ledger:
         """Write something that changes nothing, so that the commit tests the disk. Raise
         StoreUnavailable if the disk is full.
         """
-        self._connection.execute(sa.text("UPDATE alembic_version SET version_num = version_num"))
+        self._connection.execute(sa.text("UPDATE schema_version SET number = number"))
         file = self._connection.engine.url.database
         if file and self._connection.dialect.name == "sqlite":
             # SQLite overwrites its log from the start, for which a full disk has room.
@@ -148,17 +145,6 @@ class Ledger:
                 raise StoreUnavailable(
                     f"Nothing more can be written beside {file}: {error.strerror}. Free some space."
                 ) from error
-
-    def flush(self) -> None:
-        """Write everything that is still pending; called once, at the end."""
-        for id_, values in self._cards.items():
-            if "seq" not in values:
-                update = confirmations.update().where(confirmations.c.id == id_)
-                self._connection.execute(update.values(values))
-        if added := [values for values in self._cards.values() if "seq" in values]:
-            self._connection.execute(confirmations.insert(), added)
-        if self._rows:
-            self._connection.execute(audit.insert(), self._rows)
 
     def find(self, id_: str) -> Confirmation | None:
         """Return a card as stored; `fault` says whether it can be relied on."""
@@ -217,7 +203,6 @@ class Ledger:
 
     def add(self, record: WhitelistEntry | Credential, **columns: Any) -> None:
         """Store a new whitelist entry, or a credential with its `secret_digest`."""
-        self._clear_cache()
         table = _TABLES[type(record)]
         values = values_of(record, table, revoked=False, body=json_text(record), **columns)
         self._connection.execute(table.insert(), values)
@@ -226,19 +211,13 @@ class Ledger:
         """Store a changed record. `columns` can set a credential's `totp_secret` and
         `totp_step`.
         """
-        self._clear_cache()
         table, revoked = _TABLES[type(record)], record.revoked_at is not None
         values = {"revoked": revoked, "body": json_text(record), **columns}
         self._connection.execute(table.update().where(table.c.id == record.id).values(values))
 
-    def _clear_cache(self) -> None:
-        self._owners = self._whitelisted = None
-
     def whitelisted(self, action: str) -> Sequence[WhitelistEntry]:
         """Return the entries for an action that are not revoked."""
-        if self._whitelisted is None:
-            self._whitelisted = select_records(self._connection, WhitelistEntry, revoked=False)
-        return [entry for entry in self._whitelisted if entry.action == action]
+        return select_records(self._connection, WhitelistEntry, action=action, revoked=False)
 
     def find_entry(self, id_: str) -> WhitelistEntry | None:
         return next(iter(select_records(self._connection, WhitelistEntry, id=id_)), None)
@@ -256,10 +235,8 @@ class Ledger:
 
     def owner_of(self, agent: str) -> str:
         """Return the approver who owns an agent, or ""."""
-        if self._owners is None:
-            agents = select_records(self._connection, Credential, kind="agent", revoked=False)
-            self._owners = {each.name: each.owner for each in reversed(agents)}
-        return self._owners.get(agent, "")
+        credential = self.find_credential("agent", agent)
+        return credential.owner if credential else ""
 
     def revoke_sessions(self, name: str) -> None:
         """End every session of an approver."""

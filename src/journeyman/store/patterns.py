@@ -1,8 +1,9 @@
-"""The stored patterns: reading and counting them, recounting their sightings when sessions change,
-and removing what sessions taught when they are deleted or forgotten.
+"""The stored patterns. Each session has its own sighting of a pattern; equal patterns are merged
+when they are read, and shown as in the earliest session, so that the order of learning does not
+matter.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,12 +13,13 @@ import sqlalchemy as sa
 from journeyman.records import Pattern, SessionId
 from journeyman.store.engine import Repository
 from journeyman.store.rows import (
+    batches,
     decode_names,
     decode_steps,
-    delete_in,
     json_text,
     record_of,
     select_in,
+    values_of,
 )
 from journeyman.store.tables import (
     episodes,
@@ -27,14 +29,11 @@ from journeyman.store.tables import (
     quarantine_decisions,
     revisions,
     sessions,
-    sightings,
 )
 
-_PATTERN: sa.Select[Any] = sa.select(
-    patterns,
-    sessions.c.id.label("session"),
-    sessions.c.source,
-).join(sessions, sessions.c.row_id == patterns.c.origin_row)
+_SIGHTINGS: sa.Select[Any] = sa.select(
+    patterns, sessions.c.id.label("session"), sessions.c.source
+).join(sessions)
 
 
 class Patterns(Repository):
@@ -45,48 +44,40 @@ class Patterns(Repository):
         changed.
         """
         query = sa.select(revisions.c.number).where(revisions.c.name == "patterns")
-        with self._reading("looking at patterns") as connection:
-            return int(connection.execute(query).scalar_one_or_none() or 0)
-
-    def get(self, pattern_id: str) -> Pattern | None:
-        """Return the pattern with this id, if any, with all sessions that it was seen in."""
-        with self._reading("reading a pattern") as connection:
-            row = connection.execute(_PATTERN.where(patterns.c.id == pattern_id)).one_or_none()
-            if row is None:
-                return None
-            seen_in = connection.execute(
-                sa.select(sightings.c.first_seen, sessions.c.id)
-                .join(sessions, sessions.c.row_id == sightings.c.session_row)
-                .where(sightings.c.pattern_row == row.row_id)
-            ).all()
-        # Sorted here: the databases order NULL and capital letters differently.
-        seen_in = sorted(seen_in, key=lambda row: (row.first_seen is None, row.first_seen, row.id))
-        ids = tuple(SessionId(row.id) for row in seen_in)
-        return msgspec.structs.replace(_pattern(row), sessions=ids)
+        return int(self._read("looking at patterns", query)[0][0])
 
     def of_sessions(self, session_ids: Sequence[str]) -> list[Pattern]:
-        """Return the patterns seen in any of these sessions, in the order they were stored."""
-        query = sa.select(sightings.c.pattern_row).join(sessions)
-        seen = self._read_in("reading patterns", query, sessions.c.id, session_ids)
-        ids = sorted({row.pattern_row for row in seen})
-        rows = self._read_in("reading patterns", _PATTERN, patterns.c.row_id, ids)
-        return [_pattern(row) for row in sorted(rows, key=lambda row: int(row.row_id))]
+        """Return the patterns seen in any of these sessions, each with all its sightings."""
+        query = sa.select(patterns.c.id).join(sessions).distinct()
+        with self._reading("reading patterns") as connection:
+            ids = sorted(
+                {row.id for row in select_in(connection, query, sessions.c.id, session_ids)}
+            )
+            return list(_merged(connection, ids))
 
     def list(self, *, limit: int | None = None) -> Iterator[Pattern]:
         """Yield the patterns that may be used, the most frequent first."""
         query = (
-            _PATTERN.where(patterns.c.quarantined == "")
-            .order_by(patterns.c.session_count.desc(), patterns.c.times.desc(), patterns.c.row_id)
+            sa.select(patterns.c.id)
+            .where(patterns.c.quarantined == "")
+            .group_by(patterns.c.id)
+            .order_by(
+                sa.func.count().desc(),
+                sa.func.sum(patterns.c.times).desc(),
+                sa.func.min(patterns.c.row_id),
+            )
             .limit(limit)
         )
         with self._reading("listing patterns") as connection:
-            yield from map(_pattern, connection.execute(query))
+            yield from _merged(connection, connection.execute(query).scalars().all())
 
     def counts(self) -> dict[str, int]:
         """Return the number of patterns of each kind, and under `quarantined` the number of
         exclusions that no person has decided on.
         """
-        usable = sa.select(patterns.c.kind, sa.func.count()).where(patterns.c.quarantined == "")
+        usable = sa.select(patterns.c.kind, sa.func.count(patterns.c.id.distinct())).where(
+            patterns.c.quarantined == ""
+        )
         undecided = kept_out.c.key.not_in(sa.select(quarantine_decisions.c.key))
         excluded = sa.select(sa.func.count(kept_out.c.key.distinct())).where(undecided)
         with self._reading("counting what was learned") as connection:
@@ -104,74 +95,74 @@ class Patterns(Repository):
         return {row.reason: row.sessions for row in rows}
 
 
+def _merged(connection: sa.Connection, ids: Sequence[str]) -> Iterator[Pattern]:
+    """Yield the patterns with these ids, in their order, each naming only the session shown."""
+    for batch in batches(ids):
+        stored = connection.execute(_SIGHTINGS.where(patterns.c.id.in_(batch)))
+        merged: dict[str, Pattern] = {
+            pattern.id: pattern for pattern in merged_by_id(map(_pattern, stored))
+        }
+        for pattern in (merged[id_] for id_ in batch if id_ in merged):
+            yield msgspec.structs.replace(pattern, sessions=pattern.sessions[:1])
+
+
 def _pattern(row: sa.Row[Any]) -> Pattern:
     return record_of(
         Pattern,
         row,
         steps=decode_steps(row.steps),
+        session_count=1,
         sessions=(SessionId(row.session),),
         models=decode_names(row.models),
     )
 
 
-_SET_COUNTS = patterns.update().where(patterns.c.row_id == sa.bindparam("this_pattern"))
-# Grouped by models too: their names can only be merged here, and there are few sets of them.
-_COUNTED: sa.Select[Any] = sa.select(
-    sightings.c.pattern_row,
-    sightings.c.models,
-    sa.func.sum(sightings.c.times).label("times"),
-    sa.func.count().label("sessions"),
-    sa.func.min(sightings.c.first_seen).label("first_seen"),
-    sa.func.max(sightings.c.last_seen).label("last_seen"),
-).group_by(sightings.c.pattern_row, sightings.c.models)
+def pattern_values(session_row: int, pattern: Pattern) -> dict[str, Any]:
+    """Return the column values of a pattern as one session has it."""
+    return values_of(
+        pattern,
+        patterns,
+        session_row=session_row,
+        steps=json_text(pattern.steps),
+        models=json_text(sorted(set(pattern.models))),
+    )
 
 
-def recount(connection: sa.Connection, pattern_rows: Iterable[int]) -> None:
-    """Update the counts of these patterns from their sightings."""
-    by_pattern: defaultdict[int, list[sa.Row[Any]]] = defaultdict(list)
-    for row in select_in(connection, _COUNTED, sightings.c.pattern_row, sorted(pattern_rows)):
-        by_pattern[row.pattern_row].append(row)
-    if by_pattern:
-        connection.execute(_SET_COUNTS, [_counts(*group) for group in by_pattern.items()])
+def merged_by_id(sightings: Iterable[Pattern]) -> tuple[Pattern, ...]:
+    """Return each pattern once, with all its sightings; the earliest one is shown."""
+    by_id: dict[str, list[Pattern]] = {}
+    for pattern in sightings:
+        by_id.setdefault(pattern.id, []).append(pattern)
+    return tuple(_merge(same) if len(same) > 1 else same[0] for same in by_id.values())
 
 
-def _counts(pattern_row: int, rows: Sequence[sa.Row[Any]]) -> dict[str, Any]:
-    first = [row.first_seen for row in rows if row.first_seen is not None]
-    last = [row.last_seen for row in rows if row.last_seen is not None]
-    names = {name for row in rows for name in decode_names(row.models)}
-    return {
-        "this_pattern": pattern_row,
-        "times": sum(int(row.times) for row in rows),
-        "session_count": sum(row.sessions for row in rows),
-        "first_seen": min(first, default=None),
-        "last_seen": max(last, default=None),
-        "models": json_text(sorted(names)),
-    }
+def _merge(same: Sequence[Pattern]) -> Pattern:
+    ordered = sorted(same, key=lambda sighting: sighting.age)
+    names = tuple(dict.fromkeys(id_ for sighting in ordered for id_ in sighting.sessions))
+    all_named = all(sighting.session_count == len(sighting.sessions) for sighting in ordered)
+    first = [sighting.first_seen for sighting in ordered if sighting.first_seen is not None]
+    last = [sighting.last_seen for sighting in ordered if sighting.last_seen is not None]
+    return msgspec.structs.replace(
+        ordered[0],
+        times=sum(sighting.times for sighting in ordered),
+        session_count=len(names) if all_named else sum(one.session_count for one in ordered),
+        sessions=names,
+        models=tuple(sorted({model for sighting in ordered for model in sighting.models})),
+        first_seen=min(first, default=None),
+        last_seen=max(last, default=None),
+        quarantined=next((one.quarantined for one in ordered if one.quarantined), ""),
+    )
 
 
-def pattern_rows_of(connection: sa.Connection, session_rows: Collection[int]) -> set[int]:
-    """Return the row ids of the patterns seen in these sessions."""
-    query = sa.select(sightings.c.pattern_row)
-    return {row[0] for row in select_in(connection, query, sightings.c.session_row, session_rows)}
-
-
-def remove_learned(
-    connection: sa.Connection, session_rows: Collection[int], pattern_rows: Iterable[int] = ()
-) -> None:
-    """Remove everything that these sessions taught, and these patterns, whichever sessions have
-    them. Other sessions with a removed pattern are mined again, so that their version is shown.
-    """
-    seen, gone = pattern_rows_of(connection, session_rows), set(pattern_rows)
-    shown = sa.select(patterns.c.row_id)
-    gone |= {row[0] for row in select_in(connection, shown, patterns.c.origin_row, session_rows)}
-    for table in (episodes, kept_out, sightings):
-        delete_in(connection, table.c.session_row, session_rows)
-    session_query = sa.select(sightings.c.session_row).distinct()
-    others = [row[0] for row in select_in(connection, session_query, sightings.c.pattern_row, gone)]
-    delete_in(connection, mined.c.session_row, others)
-    delete_in(connection, patterns.c.row_id, gone)
-    recount(connection, seen - gone)
+def remove_learned(connection: sa.Connection, session_rows: Collection[int]) -> Counter[str]:
+    """Remove everything that these sessions taught; return how many rows there were by table."""
+    removed: Counter[str] = Counter()
+    for table in (episodes, kept_out, patterns):
+        for batch in batches(list(session_rows)):
+            statement = table.delete().where(table.c.session_row.in_(batch))
+            removed[table.name] += connection.execute(statement).rowcount
     bump_revision(connection)
+    return removed
 
 
 def bump_revision(connection: sa.Connection) -> None:

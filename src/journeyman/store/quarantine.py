@@ -4,31 +4,25 @@ A decision applies to a key, in every session. Mining still finds what was relea
 release can be inspected and withdrawn.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import (
-    KeptOutKind,
     MinedSession,
-    Pattern,
     Quarantined,
     SessionId,
-    Template,
 )
 from journeyman.records.errors import WrongInput
-from journeyman.records.exclusions import LONGEST_KEPT_OUT, QuarantineState
+from journeyman.records.exclusions import QuarantineState
 from journeyman.store.engine import Repository
 from journeyman.store.patterns import wait_for_learners
-from journeyman.store.rows import delete_in, record_of, select_in, storable, template_of
+from journeyman.store.rows import delete_in, record_of, select_in, storable
 from journeyman.store.session_filters import conditions
-from journeyman.store.tables import kept_out, mined, quarantine_decisions, sessions, templates
+from journeyman.store.tables import kept_out, mined, quarantine_decisions, sessions
 
-_IMPORTED_REASON = "It came with a template file, and this rule excludes it."
 _DECISION = (
     quarantine_decisions.c.decision.label("state"),
     quarantine_decisions.c.decided_at,
@@ -47,7 +41,7 @@ RELEASED = sa.select(quarantine_decisions.c.key).where(
 
 
 class Quarantine(Repository):
-    """What was excluded (`jm.kept_out`): list, rules, get, release, delete, restore. A key can be
+    """What was excluded (`jm.kept_out`): list, get, release, delete, restore. A key can be
     abbreviated to any prefix that only one key has, ignoring case. `clock` dates decisions.
     """
 
@@ -59,7 +53,6 @@ class Quarantine(Repository):
         self,
         *,
         rule: str | None = None,
-        kind: KeptOutKind | None = None,
         session: str | None = None,
         project: str | None = None,
         decided: bool = False,
@@ -72,15 +65,10 @@ class Quarantine(Repository):
             entry
             for entry in self._by_key(session=session, project=project).values()
             if (entry.state != "kept out") == decided
-            and (kind is None or entry.kind == kind)
             and (rule is None or f"{entry.rule}.".startswith(f"{rule.rstrip('.')}."))
         ]
         entries.sort(key=lambda entry: (-len(entry.sessions), entry.rule, entry.key))
         return entries
-
-    def rules(self) -> Sequence[str]:
-        """Return the rules that excluded something, whatever was decided about it."""
-        return sorted({entry.rule for entry in self._by_key().values()})
 
     def get(self, key: str) -> Quarantined:
         """Return an entry by its key or a prefix of it. Raise WrongInput."""
@@ -138,19 +126,16 @@ class Quarantine(Repository):
         with self._reading("reading the quarantine") as connection:
             for row in connection.execute(query):
                 rows_by_key[row.key].append(row)
-            in_templates = {} if session or project else _in_templates(connection)
-        in_sessions = {
+        return {
             key: record_of(
                 Quarantined,
                 rows[0],
                 sessions=tuple(SessionId(row.id) for row in rows),
-                templates=(),
                 state=rows[0].state or "kept out",
                 decided_by=rows[0].decided_by or "",
             )
             for key, rows in rows_by_key.items()
         }
-        return in_templates | in_sessions
 
 
 def _find(prefix: str, by_key: Mapping[str, Quarantined]) -> Quarantined:
@@ -167,22 +152,6 @@ def _find(prefix: str, by_key: Mapping[str, Quarantined]) -> Quarantined:
         )
     shown = ", ".join(sorted(keys)[:3]) + (", …" if len(keys) > 3 else "")
     raise WrongInput(f"More than one key starts with {prefix!r}: {shown}. Use more characters.")
-
-
-def template_key(pattern: Pattern) -> str:
-    """Return the key of a pattern that came with a template file."""
-    return hashlib.sha256(f"template {pattern.id}".encode()).hexdigest()[:16]
-
-
-def without_released(template: Template, released: frozenset[str]) -> Template:
-    """Return a template in which the patterns that a person released are not in quarantine."""
-    patterns = tuple(
-        msgspec.structs.replace(pattern, quarantined="")
-        if pattern.quarantined and template_key(pattern) in released
-        else pattern
-        for pattern in template.patterns
-    )
-    return msgspec.structs.replace(template, patterns=patterns)
 
 
 def read_released(connection: sa.Connection) -> frozenset[str]:
@@ -202,27 +171,3 @@ def without_stale_decisions(
         for id_, session in results.items()
         if (released ^ session.released).isdisjoint(entry.key for entry in session.kept_out)
     }
-
-
-def _in_templates(connection: sa.Connection) -> dict[str, Quarantined]:
-    """Return what imported templates have in quarantine, by key; it occurs in no session."""
-    entries: dict[str, Quarantined] = {}
-    decisions = sa.select(quarantine_decisions.c.key, *_DECISION)
-    decided = {row["key"]: dict(row) for row in connection.execute(decisions).mappings()}
-    query = sa.select(templates.c.body).order_by(templates.c.name, templates.c.version)
-    for template in map(template_of, connection.execute(query).scalars()):
-        for pattern in template.patterns:
-            if not pattern.quarantined:
-                continue
-            key = template_key(pattern)
-            steps = (f"{step.tool} {step.arguments}\n{step.result}" for step in pattern.steps)
-            others = entries[key].templates if key in entries else ()
-            entries[key] = Quarantined(
-                **decided.get(key, {"key": key}),
-                kind="pattern",
-                rule=pattern.quarantined,
-                reason=_IMPORTED_REASON,
-                text="\n".join((pattern.intent, *steps)).strip()[:LONGEST_KEPT_OUT],
-                templates=tuple(dict.fromkeys((*others, f"{template.name}@{template.version}"))),
-            )
-    return entries

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -17,7 +17,6 @@ from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSes
 from journeyman.store.engine import Repository
 from journeyman.store.episodes import decode_facts
 from journeyman.store.patterns import remove_learned, wait_for_learners
-from journeyman.store.quarantine import RELEASED
 from journeyman.store.rows import (
     batches,
     decode_steps,
@@ -27,14 +26,12 @@ from journeyman.store.rows import (
     template_of,
 )
 from journeyman.store.tables import (
-    effects,
     episodes,
     forgotten,
     kept_out,
     mined,
     patterns,
     sessions,
-    sightings,
     templates,
 )
 
@@ -73,16 +70,6 @@ def _texts(value: Any) -> Iterator[str]:
         yield from chain.from_iterable(map(_texts, inside))
 
 
-class TextOccurrences(NamedTuple):
-    """Where a text was learned: in these requests, and in patterns that are `shown` as in some
-    sessions and were `seen` in others too.
-    """
-
-    requests: RequestNumbers
-    shown: frozenset[SessionId]
-    seen: frozenset[SessionId]
-
-
 class ForgottenRequests(Repository):
     """What was forgotten on request, and the operations of forgetting."""
 
@@ -106,14 +93,15 @@ class ForgottenRequests(Repository):
             for id_, numbers in times.items()
         ]
 
-    def matching(self, text: str) -> TextOccurrences:
-        """Find a text in what was learned: in episodes, in exclusions and in patterns."""
+    def matching(self, text: str) -> tuple[RequestNumbers, frozenset[SessionId]]:
+        """Find a text in what was learned: the requests with it in an episode or an exclusion, and
+        the sessions with it in a pattern.
+        """
         match, requests = TextMatch(text), defaultdict[SessionId, set[int]](set)
         episode_texts = sa.select(
             sessions.c.id, *episodes.c["number", "request", "facts", "steps"]
         ).join(sessions)
         excluded_texts = sa.select(sessions.c.id, kept_out.c.number, kept_out.c.text).join(sessions)
-        seen = sa.select(sightings.c.pattern_row, sessions.c.row_id, sessions.c.id).join(sessions)
         with self._reading("reading what is forgotten") as connection:
             for row in connection.execute(episode_texts, **_STREAMED):
                 if match.holds(row.request, decode_facts(row.facts), decode_steps(row.steps)):
@@ -121,13 +109,8 @@ class ForgottenRequests(Repository):
             for row in connection.execute(excluded_texts, **_STREAMED):
                 if match.holds(row.text):
                     requests[row.id].add(row.number)
-            origins = _patterns_holding(connection, match)
-            seen_in = list(select_in(connection, seen, sightings.c.pattern_row, origins))
-        return TextOccurrences(
-            dict(requests),
-            frozenset(row.id for row in seen_in if origins[row.pattern_row] == row.row_id),
-            frozenset(row.id for row in seen_in),
-        )
+            seen = frozenset(row.session for row in _patterns_holding(connection, match))
+        return dict(requests), seen
 
     def forget(
         self, requests: RequestNumbers, *, at: float, matching: str = "", dry_run: bool = False
@@ -187,20 +170,19 @@ def _remove(
     query = sa.select(sessions.c.id, sessions.c.row_id, sessions.c.project)
     rows = list(select_in(connection, query, sessions.c.id, requests))
     whole = [row.row_id for row in rows if EVERY_REQUEST in requests[row.id]]
-    before = _learned_items(connection)
     changed, deleted, dropped = _clean_templates(connection, requests, match)
     # Sessions that are forgotten completely are not mined again; those forgotten in part are.
     for batch in batches(whole):
         this = mined.c.session_row.in_(batch)
         connection.execute(mined.update().where(this).values(reason=FORGOTTEN_REASON))
-    remove_learned(connection, whole, () if match is None else _patterns_holding(connection, match))
+    removed = remove_learned(connection, whole)
+    if match is not None:
+        holding = [row.row_id for row in _patterns_holding(connection, match)]
+        delete_in(connection, patterns.c.row_id, holding)
+        removed["patterns"] += len(holding)
     for row in rows:
-        if EVERY_REQUEST in requests[row.id]:
-            continue
-        for table in (episodes, kept_out):
-            these = table.c.number.in_(requests[row.id])
-            connection.execute(table.delete().where(table.c.session_row == row.row_id, these))
-        connection.execute(mined.delete().where(mined.c.session_row == row.row_id))
+        if EVERY_REQUEST not in requests[row.id]:
+            removed += _remove_requests(connection, row.row_id, requests[row.id])
     known = _forgotten(connection, requests)
     new = [
         {"session_id": id_, "number": number, "at": at}
@@ -209,41 +191,27 @@ def _remove(
     ]
     if new:
         connection.execute(forgotten.insert(), new)
-    gone: dict[str, Any] = Counter(kind for kind, *_ in before - _learned_items(connection))
     return Forgotten(
         sessions=tuple(sorted(row.id for row in rows)),
         projects=tuple(sorted({row.project for row in rows} - {""})),
-        vectors=2 * gone.get("episodes", 0),
+        episodes=removed["episodes"],
+        patterns=removed["patterns"],
+        kept_out=removed["kept_out"],
         templates_changed=changed,
         templates_deleted=deleted,
         template_patterns=dropped,
-        **gone,
     )
 
 
-def _learned_items(connection: sa.Connection) -> set[tuple[str, ...]]:
-    """Return everything that is learned. The first item of each is the field of `Forgotten` that
-    counts it if it is missing later.
-    """
-    learned: set[tuple[Any, ...]] = set()
-    query = sa.select(episodes.c.row_id, sessions.c.project, episodes.c.facts).join(sessions)
-    for row_id, project, encoded in connection.execute(query):
-        facts = decode_facts(encoded)
-        learned.add(("episodes", row_id))
-        learned.update(("commands", project, command.name) for command in facts.commands)
-        learned.update(("files", project, file.path) for file in facts.files)
-        learned.update(
-            ("mistakes", project, mistake.tool, mistake.target, mistake.error)
-            for mistake in facts.mistakes
-        )
-    excluded = sa.select(kept_out.c.session_row, kept_out.c.key)
-    for kind, query_of_kind in (
-        ("patterns", sa.select(patterns.c.row_id)),
-        ("learned_again", sa.select(mined.c.session_row)),
-        ("kept_out", excluded.where(kept_out.c.key.not_in(RELEASED))),
-    ):
-        learned.update((kind, *row) for row in connection.execute(query_of_kind))
-    return learned
+def _remove_requests(
+    connection: sa.Connection, session_row: int, numbers: Collection[int]
+) -> Counter[str]:
+    removed: Counter[str] = Counter()
+    for table in (episodes, kept_out):
+        these = (table.c.session_row == session_row) & table.c.number.in_(numbers)
+        removed[table.name] = connection.execute(table.delete().where(these)).rowcount
+    connection.execute(mined.delete().where(mined.c.session_row == session_row))
+    return removed
 
 
 def _clean_templates(
@@ -265,7 +233,6 @@ def _clean_templates(
         dropped += len(before.patterns) - (len(after.patterns) if after else 0)
         if after is None:
             deleted.append(version)
-            connection.execute(effects.delete().where(effects.c.id == f"template:{version}"))
             connection.execute(templates.delete().where(this))
         else:
             changed.append(version)
@@ -297,13 +264,12 @@ def _without(
     return msgspec.structs.replace(template, patterns=kept, **texts)
 
 
-def _patterns_holding(connection: sa.Connection, match: TextMatch) -> dict[int, int]:
-    """Return the row ids of the patterns that contain a text, with their origin sessions' rows."""
-    return {
-        row.row_id: row.origin_row
-        for row in connection.execute(patterns.select(), **_STREAMED)
-        if match.holds(row.intent, decode_steps(row.steps))
-    }
+def _patterns_holding(connection: sa.Connection, match: TextMatch) -> list[Any]:
+    """Return the row and the session of each pattern that contains a text."""
+    columns = patterns.c["row_id", "intent", "steps"]
+    query = sa.select(*columns, sessions.c.id.label("session")).join(sessions)
+    found = connection.execute(query, **_STREAMED)
+    return [row for row in found if match.holds(row.intent, decode_steps(row.steps))]
 
 
 def _forgotten(

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from journeyman.records import Call, Message, SearchHit, ToolCall, join_calls
+from journeyman.records import SearchHit, ToolCall
 from journeyman.records.errors import WrongInput
 from journeyman.store.tables import messages, sessions
 
@@ -23,6 +23,9 @@ _SNIPPET_CHARACTERS = 150
 _CALL_CHARACTERS = 4_000
 _CALLS_CHARACTERS = 64_000
 """The searched part of a call, and of all calls of one message."""
+
+_AROUND = 10
+"""How many messages before and after a hit are read for secrets that they reveal."""
 
 _MAX_WORDS = 100
 _LONGEST_WORD = 500
@@ -138,40 +141,37 @@ def find_messages(
         return []
     found = connection.execute(_FOUND.where(messages.c.row_id.in_(row_ids))).all()
     by_row = {row.row_id: row for row in found}
-    outlines = {row.session_row: _Outline(connection, row.session_row) for row in found}
     pattern = _pattern(query_phrases)
     hits = []
     for row in (by_row[row_id] for row_id in row_ids if row_id in by_row):
-        outline = outlines[row.session_row]
-        clean = _redaction(connection, row, outline) if redacted else str
-        hits.append(_hit(row, outline, pattern, clean))
+        clean = _redaction(connection, row) if redacted else str
+        hits.append(_hit(connection, row, pattern, clean))
     return hits
 
 
-def _redaction(
-    connection: sa.Connection, row: sa.Row[Any], outline: "_Outline"
-) -> Callable[[str], str]:
-    """Return what redacts a hit. It knows the secrets that the message reveals anywhere, and those
-    in the calls that it made or answers and in their results.
+def _redaction(connection: sa.Connection, row: sa.Row[Any]) -> Callable[[str], str]:
+    """Return what redacts a hit. It knows the secrets that the message and those around it reveal:
+    a call and its result reveal secrets of each other.
     """
     from journeyman.redaction.redactor import Redactor  # noqa: PLC0415 - loads slowly
 
-    answered = outline.answered.get(row.key)
-    calls = [*outline.asked.get(row.key, ()), *([answered] if answered else [])]
-    keys = {key for call in calls for key in (call.asked_key, call.answered_key)} - {row.key}
-    this = (messages.c.session_row == row.session_row, messages.c.key.in_(keys))
-    related = connection.execute(sa.select(_TEXT).where(*this)).scalars() if keys else ()
-    written = (text for call in calls for text in (call.arguments, call.requested))
+    near = messages.c.position.between(row.position - _AROUND, row.position + _AROUND)
+    query = sa.select(_TEXT, messages.c.tool_calls).where(
+        messages.c.session_row == row.session_row, near
+    )
     redactor = Redactor()
-    for text in (*related, *written, row.text):
+    for text, calls in connection.execute(query):
         redactor.text(text)
+        for call in _decode_calls(calls or b"[]"):
+            redactor.text(call.arguments)
     return redactor.text
 
 
 # More than is searched: the rest may reveal that a part of the beginning is a secret.
 _TEXT = sa.func.substr(messages.c.text, 1, 64_000)
 _FOUND: sa.Select[Any] = sa.select(
-    *messages.c["row_id", "session_row", "key", "role", "at"],
+    *messages.c["row_id", "session_row", "position", "key", "role", "at"],
+    *messages.c["tool_name", "tool_calls"],
     *(sessions.c.id.label("session"), sessions.c.source, _TEXT.label("text")),
 ).join_from(messages, sessions, sessions.c.row_id == messages.c.session_row)
 
@@ -224,59 +224,31 @@ def _tsquery_phrase(phrase: Phrase) -> str:
     return f"({' | '.join(f'({place})' for place in places)})"
 
 
-class _Outline:
-    """The messages and calls of a session by their keys, numbered from 1 as `sessions show` numbers
-    them. The texts are not read.
-    """
-
-    _FIELDS = ("key", "position", "role", "copied", "tool_calls", "tool_call_id", "tool_name")
-
-    def __init__(self, connection: sa.Connection, session_row: int) -> None:
-        query = sa.select(*messages.c[self._FIELDS]).where(messages.c.session_row == session_row)
-        outlined = [
-            Message(**{**row, "tool_calls": _decode_calls(row["tool_calls"] or b"[]")})
-            for row in connection.execute(query.order_by(messages.c.position)).mappings()
-        ]
-        self.numbers = {message.key: number for number, message in enumerate(outlined, start=1)}
-        self.asked: dict[str, list[Call]] = {}
-        self.answered: dict[str, Call] = {}
-        for call in join_calls(outlined):
-            self.asked.setdefault(call.asked_key, []).append(call)
-            self.answered[call.answered_key] = call
-
-
 _decode_calls = msgspec.json.Decoder(tuple[ToolCall, ...]).decode
 
 
-class _Place(NamedTuple):
-    """A text in which a match can stand: of the message, or of an argument of one of its calls."""
-
-    text: str
-    call: Call | None = None
-    argument: str = ""
-
-
 def _hit(
-    row: sa.Row[Any], outline: _Outline, pattern: re.Pattern[str], clean: Callable[[str], str]
+    connection: sa.Connection,
+    row: sa.Row[Any],
+    pattern: re.Pattern[str],
+    clean: Callable[[str], str],
 ) -> SearchHit:
-    places = [_Place(clean(row.text), outline.answered.get(row.key))]
-    for call in outline.asked.get(row.key, ()):
-        texts = list(argument_texts(clean(call.arguments)))
-        places.append(_Place(clean(call.tool), call))
-        places += [_Place(text, call, name) for name, text in texts]
+    places = [("", clean(row.text))]
+    for call in _decode_calls(row.tool_calls or b"[]"):
+        texts = [text for _, text in argument_texts(clean(call.arguments))]
+        places.append((call.name, "\n".join((call.name, *texts))))
     # Where most of the query is; the text of the message wins a tie.
-    best = max(places, key=lambda place: _distinct_matches(pattern, place.text))
+    tool, text = max(places, key=lambda place: _distinct_matches(pattern, place[1]))
+    before = (messages.c.session_row == row.session_row, messages.c.position <= row.position)
     return SearchHit(
         session=row.session,
         source=row.source,
         key=row.key,
         role=row.role,
         at=row.at,
-        message=outline.numbers[row.key],
-        call=None if best.call is None else best.call.index + 1,
-        tool="" if best.call is None else clean(best.call.tool),
-        argument=best.argument,
-        snippet=_snippet(best.text, pattern),
+        message=connection.execute(sa.select(sa.func.count()).where(*before)).scalar_one(),
+        tool=clean(row.tool_name or tool),
+        snippet=_snippet(text, pattern),
     )
 
 

@@ -98,10 +98,13 @@ class SessionWriter:
         if is_redacted and opened.redacted is False:
             return opened.id  # it would replace the text that was recorded
         row_id = opened.row_id
-        if opened.redacted and not is_redacted:
-            self._accept_recorded_text(opened, fragment)
-        elif fragment.replaces and is_own and opened.baseline is not None:
+        is_recorded_text = bool(opened.redacted) and not is_redacted
+        if fragment.replaces and (is_recorded_text or (is_own and opened.baseline is not None)):
             self._clear(opened)
+        if is_recorded_text and fragment.replaces:
+            opened.facts, opened.new = {"log": log}, NewMessages()
+        elif is_recorded_text:
+            opened.facts["details"] = _EMPTY_FACTS["details"]
         opened.redacted = is_redacted
         if not is_own and not Path(opened.before.log).exists():
             # The log was moved, as Codex does when it archives.
@@ -186,22 +189,11 @@ class SessionWriter:
             opened.redacted = bool(rows.decode_details(before.details).get(REDACTED_DETAIL))
         return opened
 
-    def _accept_recorded_text(self, opened: _OpenSession, fragment: Fragment) -> None:
-        """Prepare a session of which only a redacted copy is stored for its recorded text: nothing
-        of the copy is kept, unless the fragment is only a part of the session.
-        """
-        if fragment.replaces:
-            self._flush()
-            self._clear(opened)
-            opened.facts = {"log": storable(fragment.session.log)}
-            opened.new = NewMessages()
-        else:
-            opened.facts["details"] = _EMPTY_FACTS["details"]
-
     def _clear(self, opened: _OpenSession) -> None:
         """Delete the messages and the usage of a session that is read completely again, but not
         usage that its log never had.
         """
+        self._flush()
         opened.baseline = None
         for table in (messages, usage):
             these = table.c.session_row == opened.row_id

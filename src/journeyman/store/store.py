@@ -1,4 +1,4 @@
-"""One database: opens and migrates it, and gives access to sessions, their verdicts, what was
+"""One database: opens it, and gives access to sessions, their verdicts, what was
 learned from them, reviews, confirmations, jobs and sessions of hosts, and to transactions that
 write sessions.
 """
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from journeyman.records import LogState, SessionId
 from journeyman.records.errors import JourneymanError
 from journeyman.store.confirmations import Confirmations
-from journeyman.store.engine import Repository, connect, migrate, translate_errors
+from journeyman.store.engine import Repository, connect, translate_errors
 from journeyman.store.episodes import Episodes
 from journeyman.store.host_sessions import HostSessions
 from journeyman.store.jobs import Jobs
@@ -22,6 +22,7 @@ from journeyman.store.patterns import Patterns
 from journeyman.store.quarantine import Quarantine
 from journeyman.store.removals import ForgottenRequests
 from journeyman.store.reviews import Reviews
+from journeyman.store.schema import prepare_schema
 from journeyman.store.session_writer import SessionWriter
 from journeyman.store.sessions import Sessions, Verdicts
 from journeyman.store.tables import logs, sessions
@@ -31,7 +32,7 @@ from journeyman.store.usage_store import UsageStore
 
 class Store(Repository):
     """Everything that Journeyman stores. Open it once and share it; `close` it when done. Its
-    tables are created or migrated, unless the store is `only_looking`; `is_ready` says whether they
+    tables are created, unless the store is `only_looking`; `is_ready` says whether they
     are current. `clock` dates decisions.
     """
 
@@ -48,7 +49,7 @@ class Store(Repository):
         super().__init__(connect(url, busy_timeout_s=busy_timeout_s, cache_mb=cache_mb))
         try:
             with translate_errors(self._engine.url, "opening the database"):
-                self.is_ready = migrate(self._engine, only_look=only_looking)
+                self.is_ready = prepare_schema(self._engine, only_look=only_looking)
         except JourneymanError:
             self._engine.dispose()
             raise

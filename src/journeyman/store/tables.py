@@ -1,5 +1,5 @@
-"""The tables, described once for both databases; the migrations create them. Short columns come
-before long text, so that SQLite can count and list rows without reading the overflow pages of text.
+"""The tables, described once for both databases. Short columns come before long text, so that
+SQLite can count and list rows without reading the overflow pages of text.
 """
 
 from typing import Any
@@ -31,11 +31,6 @@ def of_session(name: str = "session_row", **options: Any) -> "sa.Column[int]":
     """The session that a row belongs to, and is deleted with."""
     key = sa.ForeignKey("sessions.row_id", ondelete="CASCADE")
     return sa.Column(name, row_number, key, **options)
-
-
-def of_pattern() -> "sa.Column[int]":
-    key = sa.ForeignKey("patterns.row_id", ondelete="CASCADE")
-    return sa.Column("pattern_row", row_number, key, primary_key=True)
 
 
 def table(name: str, *parts: sa.schema.SchemaItem, **options: Any) -> sa.Table:
@@ -173,19 +168,15 @@ deleted = table(
 patterns = table(
     "patterns",
     row_id(),
-    text("id", unique=True),
-    # The session whose version is shown: when it is deleted, its text is.
-    of_session("origin_row", nullable=False, index=True),
+    of_session(nullable=False),
+    text("id", index=True),
     *texts("kind", "task_type", "quarantined"),
-    sa.Column("tokens", sa.Integer, nullable=False),
-    sa.Column("shown_at", sa.Double),
-    # Counted from the sightings whenever these change.
-    *columns(sa.Integer, "times", "session_count", nullable=False, server_default="0"),
+    *columns(sa.Integer, "tokens", "times", nullable=False),
     *columns(sa.Double, "first_seen", "last_seen"),
-    text("models", server_default="[]"),
-    *texts("intent", "steps"),
+    *texts("models", "intent", "steps"),
+    sa.UniqueConstraint("session_row", "id", name="one_pattern_a_session"),
     # Hooks count patterns, and must not read them for it.
-    sa.Index("patterns_by_kind", "quarantined", "kind"),
+    sa.Index("patterns_by_kind", "quarantined", "kind", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -202,16 +193,6 @@ episodes = table(
     *texts("facts", "request", "steps"),
     sa.UniqueConstraint("session_row", "number", name="one_episode_a_number"),
     sqlite_autoincrement=True,
-)
-
-sightings = table(
-    "sightings",
-    of_pattern(),
-    of_session(primary_key=True, index=True),
-    sa.Column("times", sa.Integer, nullable=False),
-    *columns(sa.Double, "first_seen", "last_seen"),
-    text("models"),
-    sqlite_with_rowid=False,
 )
 
 mined = table(
@@ -260,12 +241,9 @@ templates = table(
     sa.UniqueConstraint("name", "version", name="one_template_a_version"),
 )
 
-effects = table(
-    "effects",
-    # For a pattern its id; for a template `template:`, its name and version.
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("tried", sa.Integer, nullable=False),
-    sa.Column("gained", sa.Double, nullable=False),
+schema_version = table(
+    "schema_version",
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
 )
 
 revisions = table(

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 
 from journeyman.records import Episode, Pattern, PatternId, Step
-from journeyman.templates.argument_fields import parse_arguments
+from journeyman.templates.agent_tools import file_path, parse_arguments, shell_command
 from journeyman.templates.commands import commands_of
-from journeyman.templates.tool_translation import file_path, shell_command
 
 _MAX_PARTS = 40
 _LONGEST_VALUE = 60

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from journeyman.models.embedder import DIMENSIONS, Embedder
 from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookMistake
 from journeyman.records.session import BOT_PLATFORMS
-from journeyman.store.episodes import EpisodeFacts, EpisodeRow
-from journeyman.templates.argument_fields import SHELLS
+from journeyman.store.episodes import EpisodeRow
+from journeyman.templates.agent_tools import SHELLS
 from journeyman.templates.briefing import Briefing, briefing_text, mistake_line, usage_line
 from journeyman.templates.commands import is_everyday
 from journeyman.templates.examples import CountTokens
@@ -39,9 +39,6 @@ changes the share of foreseen commands among the first 20 by less than 0.01.
 """
 
 _SHARPNESS, _NEIGHBOURS_WEIGHT, _PURPOSES = 3, 5.0, 8
-_EVERYWHERE = frozenset(("git", "gh", "glab", "hg", "jj", "svn"))
-"""Programs that are used the same way in every repository."""
-
 MOST_COMMANDS = 22
 LEAST_SCORE = -4.4
 """The maximum number of commands shown, and how likely each must be. Both are set so that about one
@@ -54,30 +51,6 @@ _FILE_NEIGHBOURS = 12
 
 _LINE_OVERHEAD = 3
 """Tokens that a line costs in addition to its text."""
-
-
-def transferable_rows(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
-    """Return episodes of other projects, reduced to commands that work anywhere, without files."""
-    projects: defaultdict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        for use in row.facts.commands:
-            projects[use.name].add(row.project)
-    transferable = {
-        name
-        for name, used_in in projects.items()
-        if len(used_in) > 1 or name.split(" ")[0] in _EVERYWHERE
-    }
-
-    def reduced(facts: EpisodeFacts) -> EpisodeFacts:
-        commands = tuple(use for use in facts.commands if use.name in transferable)
-        mistakes = tuple(
-            mistake
-            for mistake in facts.mistakes
-            if not mistake.target or mistake.target in transferable
-        )
-        return msgspec.structs.replace(facts, commands=commands, files=(), mistakes=mistakes)
-
-    return [row._replace(facts=reduced(row.facts)) for row in rows]
 
 
 def of_people(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
@@ -299,7 +272,11 @@ def _mistakes_by_nearness(
 
 
 def _recurring_files(experience: Experience, ranked: Sequence[Ranked]) -> list[str]:
-    """Return the files that several of the nearest episodes used, most used first."""
+    """Return the files that several of the nearest episodes used, most used first; none if the
+    episodes are of several projects.
+    """
+    if not experience.project:
+        return []
     uses: Counter[str] = Counter()
     for hit in ranked[:_FILE_NEIGHBOURS]:
         episode = experience.at(hit.row)

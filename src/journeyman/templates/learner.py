@@ -42,10 +42,6 @@ _BATCHES_AHEAD = 64
 """How many batches are submitted to workers before their results are needed: enough that none is
 idle, and few enough that results do not pile up."""
 
-_PASSES = 5
-"""What one session teaches may require another one, which had the same pattern later, to be mined
-again. That settles after a few passes; sessions that keep changing wait for the next run."""
-
 
 class Lesson(Struct, frozen=True):
     """What one session teaches, the verdicts made just now, and the search keys of its episodes."""
@@ -174,15 +170,10 @@ class Learner:
         """Learn from all that is new, in one project or all; return the number of sessions. With
         `is_over`, learn from the newest sessions first, until it returns true.
         """
-        learned: set[str] = set()
-        for _ in range(_PASSES):
-            missing = self.missing(project)
-            if not missing or (is_over and is_over()):
-                break
-            if is_over:
-                missing.reverse()
-            learned.update(self.learn(missing, progress, executor, is_over=is_over))
-        return len(learned)
+        missing = [] if is_over and is_over() else self.missing(project)
+        if is_over:
+            missing.reverse()
+        return len(self.learn(missing, progress, executor, is_over=is_over)) if missing else 0
 
     def missing(self, project: str | None = None) -> list[str]:
         """Return the sessions that are new or have changed, oldest first, in one project or all."""

@@ -4,7 +4,7 @@ export, import and delete them. Building the same name again adds a version and 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -18,20 +18,19 @@ from journeyman.records import (
     Pattern,
     SessionId,
     SessionOverview,
-    Step,
     Template,
-    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
+from journeyman.store.patterns import merged_by_id
 from journeyman.store.session_filters import SessionFilters, leave_out_bots
 from journeyman.store.store import Store
 from journeyman.store.unmatched_filters import describe
 from journeyman.templates.examples import CountTokens, example_tokens
 from journeyman.templates.learner import Learner
 from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
-from journeyman.templates.mining.miner import merged_by_id, type_of
+from journeyman.templates.mining.miner import type_of
 from journeyman.templates.mining.safety import why_unsafe_anywhere
 from journeyman.templates.names import (
     checked_tags,
@@ -41,11 +40,10 @@ from journeyman.templates.names import (
     parse_reference,
     suggested_name,
 )
-from journeyman.templates.sanitizer import clean_pattern, pattern_id
+from journeyman.templates.sanitizer import clean_pattern
 
 JudgeSessions = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
 Progress = Callable[[int, int], None]
-_Text = tuple[str, str, tuple[Step, ...]]
 
 _NAME = re.compile(r"[\w.:/@+ -]{1,80}")
 """Accepted names of models and recorders in a file."""
@@ -217,38 +215,19 @@ class Library:
         tags: Iterable[str] = (),
         all_tags: bool = False,
     ) -> Template | None:
-        """Return the template of a type with most of these tags, then the one that trials found
-        most effective, then the least used, then the newest.
+        """Return the template of a type with most of these tags, then the least used, then the
+        newest.
         """
         wanted = checked_tags(tags)
         return min(
             self.list(task_type=task_type, tags=wanted, all_tags=all_tags),
             key=lambda template: (
                 -len({*wanted}.intersection(template.tags)),
-                -template.effect.shrunk,
                 template.used,
                 -(template.created_at or 0.0),
                 template.name,
             ),
             default=None,
-        )
-
-    def stats(self) -> TemplateStats:
-        """Return the library in numbers."""
-        versions = self._store.templates.list()
-        newest = list({template.name: template for template in versions}.values())
-        uses: Counter[str] = Counter()
-        for template in versions:
-            uses[template.name] += template.used
-        top = uses.most_common(1)
-        return TemplateStats(
-            total=len(newest),
-            versions=len(versions),
-            by_type=dict(sorted(Counter(template.task_type for template in newest).items())),
-            examples=sum(len(template.patterns) for template in newest),
-            used=uses.total(),
-            most_used=top[0][0] if top and top[0][1] else "",
-            tried=sum(template.effect.tried for template in versions),
         )
 
     def delete(self, reference: str) -> int:
@@ -266,11 +245,11 @@ class Library:
 
         return redacted_record(self.get(reference))
 
-    def export(self, reference: str, *, raw: bool = False) -> bytes:
-        """Return a template as a file: redacted again, or with `raw` as it is stored."""
+    def export(self, reference: str) -> bytes:
+        """Return a template as a file."""
         from journeyman.templates.template_files import encode  # noqa: PLC0415 - files are rare
 
-        return encode(self.get(reference) if raw else self.redacted(reference))
+        return encode(self.redacted(reference))
 
     def import_file(
         self,
@@ -333,35 +312,16 @@ class Library:
             raise BadTemplate(f"Nothing was imported from the folder {folder}. {why}")
         return ImportedFolder(imported=tuple(imported), failed=failed)
 
-    def credit(self, gains: Mapping[str, Iterable[float]]) -> None:
-        """Record what trials found: for ids of patterns, and of templates as
-        `template:name@version`, the gains, each the outcome with it minus the outcome without it.
-        """
-        self._store.templates.add_effects(gains)
-
     def count_use(self, template: Template) -> None:
         """Record that an opening was made from a template."""
         self._store.templates.count_use(template.name, template.version, self._clock())
 
     def _cleaned(self, patterns: Sequence[Pattern]) -> Iterator[Pattern]:
-        """Yield patterns from a file as they may be stored. What was learned here from the same
-        text, and is not in quarantine, does not get there by an import.
-        """
-        learned: set[_Text] = set()
-        for template in self._store.templates.list():
-            if template.origin != "imported":
-                learned.update(_text(one) for one in template.patterns if not one.quarantined)
+        """Yield patterns from a file as they may be stored."""
         for pattern in patterns:
             cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
-            id_ = pattern_id(cleaned.kind, cleaned.intent, cleaned.steps)
-            known = self._store.patterns.get(id_)
-            if known is not None and not known.quarantined:
-                learned.add(_text(known))
             decisions = [why_unsafe_anywhere(step.tool, step.arguments) for step in pattern.steps]
             unsafe_rule = next((decision.rule for decision in decisions if decision), "")
-            rule = cleaned.quarantined or pattern.quarantined or unsafe_rule
-            if _text(cleaned) in learned:
-                cleaned, rule = replace(cleaned, id=id_), ""
             kept = replace(
                 pattern,
                 id=cleaned.id,
@@ -370,7 +330,7 @@ class Library:
                 source=pattern.source if _NAME.fullmatch(pattern.source) else "",
                 sessions=tuple(id_ for id_ in pattern.sessions if _NAME.fullmatch(id_)),
                 models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
-                quarantined=rule,
+                quarantined=cleaned.quarantined or pattern.quarantined or unsafe_rule,
             )
             yield replace(kept, tokens=example_tokens(kept, self._count_tokens))
 
@@ -399,11 +359,6 @@ class Library:
             scanned += len(batch)
             progress(scanned, len(matching))
         return scanned, qualified
-
-
-def _text(pattern: Pattern) -> _Text:
-    """Return the text of a pattern, which is what the rules of quarantine judge."""
-    return pattern.kind, pattern.intent, pattern.steps
 
 
 def _check_positive(**limits: int) -> None:

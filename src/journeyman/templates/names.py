@@ -105,11 +105,12 @@ def checked_template(template: Template, *others: str) -> Template:
 
 
 def _is_name(name: str) -> bool:
+    has_valid_ends = name[:1].isalnum() and not name.endswith((" ", "."))
+    is_plain = all(map(_is_word_character, re.sub(r"[ ._-]", "", name)))
     return (
-        0 < len(name) <= LONGEST_NAME
-        and name[0].isalnum()
-        and all(_is_word_character(char) or char in " -_." for char in name)
-        and not name.endswith((" ", "."))
+        len(name) <= LONGEST_NAME
+        and has_valid_ends
+        and is_plain
         and ".." not in name
         and not _DEVICE.match(name)
     )

@@ -177,14 +177,6 @@ class Choice(Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
-class LeftOut(Struct, frozen=True, kw_only=True):
-    """A pattern that was considered, and why it was not selected."""
-
-    pattern: Pattern
-    reason: str
-    similarity: float | None = None
-
-
 class Opening(Struct, frozen=True, kw_only=True):
     """What a session on `task` starts with.
 
@@ -198,7 +190,6 @@ class Opening(Struct, frozen=True, kw_only=True):
     task: str
     briefing: Briefing = Briefing()
     choices: tuple[Choice, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
     note: str = ""
     addendum: str = ""
     template: str = ""

@@ -12,23 +12,22 @@ from msgspec.structs import replace
 
 from journeyman.models.chat_template import distinct_sentences
 from journeyman.models.embedder import Embedder
-from journeyman.records import Effect, Pattern, PatternId, Template
+from journeyman.records import Pattern, PatternId, Template
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import Playbook
 from journeyman.records.project import is_in_project
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
-from journeyman.templates.argument_fields import SHELLS
-from journeyman.templates.briefing import ELSEWHERE, Briefing, briefing_text, episode_line
+from journeyman.templates.agent_tools import KNOWN_TOOLS
+from journeyman.templates.briefing import Briefing, briefing_text, episode_line
 from journeyman.templates.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.templates.experience import (
     Experience,
     build_briefing,
     of_people,
     project_briefing,
-    transferable_rows,
 )
-from journeyman.templates.opening import Choice, LeftOut, Opening
+from journeyman.templates.opening import Choice, Opening
 from journeyman.templates.opening_text import note
 from journeyman.templates.playbook import build_playbook
 from journeyman.templates.ranking import (
@@ -43,16 +42,13 @@ from journeyman.templates.ranking import (
 from journeyman.templates.selection import (
     Candidate,
     OpeningLimits,
-    Selection,
-    limit_reached,
-    no_room,
     select,
     select_in_order,
     too_far_message,
+    why_empty,
     why_not_selected,
 )
 from journeyman.templates.tool_schemas import LiveTools
-from journeyman.templates.tool_translation import find_dialect, operation_of, translate_pattern
 
 Style = Literal["auto", "text", "messages"]
 """How experience is presented. `text`: a briefing in words and at most one episode as messages,
@@ -127,10 +123,10 @@ class OpeningBuilder:
             return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
         experience = self.experience(project, bots=bots)
         opening = self.from_experience(task, limits, experience, live=live, style=style)
-        if opening.is_empty and experience.project == project != "":
-            elsewhere = self._elsewhere(project, bots=bots)
-            transferred = self.from_experience(task, limits, elsewhere, live=live, style=style)
-            opening = opening if transferred.is_empty else transferred
+        if opening.is_empty and experience.project:
+            everything = self.experience(bots=bots)
+            other = self.from_experience(task, limits, everything, live=live, style=style)
+            opening = opening if other.is_empty else other
         if opening.is_empty and experience.bots:
             left_out = f"Sessions of bots left out: {experience.bots:,}; --bots includes them."
             return replace(opening, note=f"{opening.note} {left_out}")
@@ -138,7 +134,7 @@ class OpeningBuilder:
 
     def experience(self, project: str = "", *, bots: bool = False) -> Experience:
         """Return what was learned in a project; without a name, in the whole library. If nothing
-        was learned in the named project, return what other projects taught. Unless `bots`, people's
+        was learned in the named project, return that of the whole library. Unless `bots`, people's
         sessions teach, and those of bots only where there are no others.
         """
         key = (project, bots)
@@ -157,19 +153,8 @@ class OpeningBuilder:
                 self._experiences[key] = (
                     Experience(project, rows, self._embedder, bots=len(left_out))
                     if rows or not project
-                    else self._elsewhere(project, bots=bots)
+                    else self.experience(bots=bots)
                 )
-            return self._experiences[key]
-
-    def _elsewhere(self, project: str, *, bots: bool) -> Experience:
-        """Return the part of other projects' experience that transfers to any project."""
-        key = (f"{project}\0", bots)
-        with self._loading:
-            if key not in self._experiences:
-                rows = [row for row in self._rows if not is_in_project(row.project, project)]
-                rows = rows if bots else of_people(rows)
-                transferable = Experience(ELSEWHERE, transferable_rows(rows), self._embedder)
-                self._experiences[key] = transferable
             return self._experiences[key]
 
     def playbook(self, project: str, *, bots: bool = False) -> Playbook:
@@ -243,8 +228,8 @@ class _OpeningRequest:
             experience, ranked, likely, limits.tokens, self._count, tools=self._tools
         )
         remaining = self._limits_after(f"{briefing_text(briefing)}\n\n{note(1)}")
-        selection, others = self._examples(candidates, remaining)
-        opening = self._assembled(replace(briefing, episodes=tuple(others)), selection)
+        choices, others = self._examples(candidates, remaining)
+        opening = self._assembled(replace(briefing, episodes=tuple(others)), choices)
         return self._no_room() if opening.is_empty else opening
 
     def _as_messages(self, experience: Experience, candidates: Sequence[Candidate]) -> Opening:
@@ -258,10 +243,10 @@ class _OpeningRequest:
         remaining = self._limits_after(system)
         if remaining.tokens <= 0 or limits.most <= 0:
             return self._no_room()
-        selection = select(candidates, remaining, self._live, self._tool_affinity())
-        if not selection.choices:
-            return self._assembled(Briefing(), selection, note=selection.why_empty(remaining))
-        return self._assembled(briefing, selection, for_small_model=limits.alike)
+        choices = select(candidates, remaining, self._live, self._tool_affinity())
+        if not choices:
+            return Opening(task=self._task, note=why_empty(candidates, remaining, self._live))
+        return self._assembled(briefing, choices, for_small_model=limits.alike)
 
     def from_template(self, template: Template) -> Opening:
         """Return the opening from one template, however little it resembles the task; without a
@@ -273,32 +258,22 @@ class _OpeningRequest:
         if remaining.tokens <= 0:
             return self._no_room()
         remaining = replace(remaining, floor=-math.inf)
-        effects = self._store.templates.effects([pattern.id for pattern in patterns])
-        candidates = [
-            Candidate(
-                pattern=pattern,
-                similarity=None,
-                score=1.0,
-                effect=effects.get(pattern.id, Effect()),
-            )
-            for pattern in patterns
-        ]
+        candidates = [Candidate(pattern=one, similarity=None, score=1.0) for one in patterns]
         if self._task.strip() and patterns:
-            nearest = self._nearest_patterns(patterns, candidates)
-            selection = select(nearest, remaining, self._live, self._tool_affinity())
+            candidates = self._nearest_patterns(candidates)
+            choices = select(candidates, remaining, self._live, self._tool_affinity())
         else:
-            selection = select_in_order(candidates, remaining, self._live)
+            choices = select_in_order(candidates, remaining, self._live)
         reference = f"{template.name}@{template.version}"
-        opening = self._assembled(Briefing(), selection, addendum=addendum, template=reference)
+        opening = self._assembled(Briefing(), choices, addendum=addendum, template=reference)
         reason = ""
-        if not selection.choices:
-            reason = selection.why_empty(remaining) or "It has no patterns."
+        if not choices:
+            reason = why_empty(candidates, remaining, self._live) or "It has no patterns."
         return replace(opening, note=f"From the template {reference}. {reason}".strip())
 
-    def _nearest_patterns(
-        self, patterns: Sequence[Pattern], candidates: Sequence[Candidate]
-    ) -> list[Candidate]:
-        """Return the candidates, one for each pattern, ranked by how near they are to the task."""
+    def _nearest_patterns(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates ranked by how near they are to the task."""
+        patterns = [candidate.pattern for candidate in candidates]
         vectors = self._embedder.embed([pattern.intent for pattern in patterns])
         index = Index(range(len(patterns)), vectors, [*map(pattern_words, patterns)])
         vector = self._embedder.embed([self._task])[0]
@@ -308,18 +283,12 @@ class _OpeningRequest:
             for hit in ranked
         ]
 
-    def _assembled(self, briefing: Briefing, selection: Selection, **fields: Any) -> Opening:
+    def _assembled(self, briefing: Briefing, choices: tuple[Choice, ...], **fields: Any) -> Opening:
         """Return the opening with its cost in tokens."""
-        opening = Opening(
-            task=self._task,
-            briefing=briefing,
-            choices=selection.choices,
-            left_out=selection.left_out,
-            **fields,
-        )
+        opening = Opening(task=self._task, briefing=briefing, choices=choices, **fields)
         if opening.is_empty:
             return opening
-        tokens = sum(choice.tokens for choice in selection.choices)
+        tokens = sum(choice.tokens for choice in choices)
         return replace(opening, tokens=tokens + note_tokens(opening.system, self._count))
 
     def _no_room(self) -> Opening:
@@ -351,22 +320,17 @@ class _OpeningRequest:
         return dict(zip(self._tools, affinity.tolist(), strict=True))
 
     def _candidates(self, experience: Experience, ranked: Sequence[Ranked]) -> list[Candidate]:
-        """Return the nearest episodes that may be examples, as calls of the live tools."""
+        """Return the nearest episodes that may be examples."""
         rows = [hit.row for hit in ranked if experience.at(hit.row).ending == "well"]
         episodes = self._store.episodes.by_row(rows)
-        hits = [hit for hit in ranked if hit.row in episodes and episodes[hit.row].teaches]
-        translated = [self._translated(episode_pattern(episodes[hit.row])) for hit in hits]
-        # Not cached: trials add effects while the episodes stay the same.
-        effects = self._store.templates.effects([pattern.id for pattern, _ in translated])
         return [
             Candidate(
-                pattern=pattern,
+                pattern=episode_pattern(episodes[hit.row]),
                 similarity=hit.similarity,
                 score=hit.score,
-                effect=effects.get(pattern.id, Effect()),
-                untranslatable=reason,
             )
-            for hit, (pattern, reason) in zip(hits, translated, strict=True)
+            for hit in ranked
+            if hit.row in episodes and episodes[hit.row].teaches
         ]
 
     def _with_single_calls(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -374,80 +338,53 @@ class _OpeningRequest:
         too long to show all tools that are needed, single calls may still fit.
         """
         extended = list(candidates)
-        nearest = candidates[:_SPLIT_EPISODES]
-        ids = [
-            f"{candidate.pattern.id}/{number}"
-            for candidate in nearest
-            for number in range(len(candidate.pattern.steps))
-        ]
-        effects = self._store.templates.effects(ids)
-        for candidate in nearest:
+        for candidate in candidates[:_SPLIT_EPISODES]:
             pattern = candidate.pattern
             for number, step in enumerate(pattern.steps if len(pattern.steps) > 1 else ()):
                 id_ = PatternId(f"{pattern.id}/{number}")
                 single = replace(pattern, id=id_, kind="first_try", steps=(step,))
                 single = replace(single, tokens=example_tokens(single, self._count))
-                effect = effects.get(id_, candidate.effect)
-                extended.append(replace(candidate, pattern=single, effect=effect))
+                extended.append(replace(candidate, pattern=single))
         return extended
-
-    def _translated(self, pattern: Pattern) -> tuple[Pattern, str]:
-        """Return a pattern as calls of the live tools; if that is impossible, unchanged and why."""
-        dialect = find_dialect(self._tools or ())
-        if dialect is None or self._live is None or not self._live.misfit_of(pattern):
-            return pattern, ""
-        translation = translate_pattern(pattern, dialect, self._live)
-        if isinstance(translation, str):
-            return pattern, translation
-        return replace(translation, tokens=example_tokens(translation, self._count)), ""
 
     def _style(self, candidates: Sequence[Candidate]) -> Style:
         if self._limits.alike:
             return "messages"
-        if self._tools:
-            is_known = find_dialect(self._tools) or not SHELLS.isdisjoint(self._tools)
-            return "text" if is_known else "messages"
         nearest = candidates[:_JUDGED_BY]
-        steps = [step for candidate in nearest for step in candidate.pattern.steps]
-        known_count = sum(operation_of(step.tool, step.arguments) is not None for step in steps)
-        return "messages" if 2 * known_count < len(steps) else "text"
+        tools = self._tools or [step.tool for one in nearest for step in one.pattern.steps]
+        known_count = sum(tool in KNOWN_TOOLS for tool in tools)
+        return "messages" if 2 * known_count < len(tools) else "text"
 
     def _examples(
         self, candidates: Sequence[Candidate], limits: OpeningLimits
-    ) -> tuple[Selection, list[Pattern]]:
+    ) -> tuple[tuple[Choice, ...], list[Pattern]]:
         """Return the nearest examples, each for a different request: the first in full if it is
         short enough and fits the live tools, the others as patterns to summarise in a line each.
         """
         choices: list[Choice] = []
-        lines: list[Pattern] = []
-        left_out: list[LeftOut] = []
-        room, requests = limits.tokens, set[str]()
-        unlimited = replace(limits, tokens=sys.maxsize)
+        lines: dict[str, Pattern] = {}
+        room, unlimited = limits.tokens, replace(limits, tokens=sys.maxsize)
         for candidate in candidates:
-            pattern, reason = candidate.pattern, why_not_selected(candidate, unlimited, None)
-            if not reason and len(requests) >= min(_MAX_EPISODES, limits.most):
-                reason = limit_reached(len(requests))
-            elif not reason and pattern.intent in requests:
-                reason = "its request is already shown"
-            if not reason:
-                in_full = not requests and pattern.tokens <= min(_LONGEST_EXAMPLE, room)
-                in_full = in_full and not (self._live and self._live.misfit_of(pattern))
-                cost = pattern.tokens
-                if not in_full:
-                    cost = self._count(episode_line(pattern)) + _LINE_OVERHEAD
-                if cost > room:
-                    reason = no_room(cost, room)
-            if reason:
-                left_out.append(candidate.left_out(reason))
+            pattern = candidate.pattern
+            shown = {*lines, *(choice.pattern.intent for choice in choices)}
+            if len(shown) >= min(_MAX_EPISODES, limits.most):
+                break
+            if pattern.intent in shown or why_not_selected(candidate, unlimited, None):
+                continue
+            in_full = not shown and pattern.tokens <= min(_LONGEST_EXAMPLE, room)
+            in_full = in_full and not (self._live and self._live.misfit_of(pattern))
+            cost = pattern.tokens
+            if not in_full:
+                cost = self._count(episode_line(pattern)) + _LINE_OVERHEAD
+            if cost > room:
                 continue
             room -= cost
-            requests.add(pattern.intent)
             if in_full:
                 similarity = candidate.similarity or 0.0
                 choices.append(candidate.chosen(f"the nearest request ({similarity:.2f})"))
             else:
-                lines.append(pattern)
-        return Selection.of(choices, left_out), lines
+                lines[pattern.intent] = pattern
+        return tuple(choices), list(lines.values())
 
     def _why_nothing_fits(self, ranked: Sequence[Ranked], command_similarity: float) -> str:
         """Return why nothing that was learned fits, or an empty text if something does."""

@@ -1,13 +1,10 @@
 """Writes playbooks into files that agents read at the start of a session, such as CLAUDE.md and
-AGENTS.md. Only the block between the marks belongs to Journeyman, and each write can be undone.
+AGENTS.md. Only the block between the marks belongs to Journeyman.
 """
 
 import os
 import re
 from pathlib import Path
-
-import msgspec
-from msgspec import Struct
 
 from journeyman.records.errors import WrongInput
 from journeyman.records.playbook import Playbook
@@ -26,7 +23,7 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 """A begin mark without an end mark before the next begin mark is the user's own text."""
-_MOST_COMMANDS, _MOST_MISTAKES, _MOST_FILES, _MOST_KEPT = 15, 8, 8, 50
+_MOST_COMMANDS, _MOST_MISTAKES, _MOST_FILES = 15, 8, 8
 
 
 def block_text(playbook: Playbook) -> str:
@@ -68,50 +65,21 @@ def with_block(text: str, block: str) -> str:
     """Return the text with its block replaced by this one, or with this one appended."""
     if _BLOCK.search(text):
         return _BLOCK.sub(lambda _: block, text, count=1)
-    return text + gap_before_block(text) + block
+    gap = "" if not text or text.endswith(("\n\n", "\n\r\n")) else "\n"
+    return text + (gap if text.endswith("\n") else gap * 2) + block
 
 
-def without_block(text: str, previous: str = "", gap: str = "") -> str:
-    """Return the text with its block replaced by the previous one; if there was none, the gap that
-    was inserted before the block goes too. A text without a block is returned unchanged.
-    """
+def without_block(text: str) -> str:
+    """Return the text without its block, and without the empty line before a block at its end."""
     match = _BLOCK.search(text)
     if match is None:
         return text
-    head = text[: match.start()]
-    return (head if previous else head.removesuffix(gap)) + previous + text[match.end() :]
-
-
-def gap_before_block(text: str) -> str:
-    """Return what to insert between a text and a block at its end, so that an empty line is
-    there.
-    """
-    if not text or text.endswith(("\n\n", "\n\r\n")):
-        return ""
-    return "\n" if text.endswith("\n") else "\n\n"
-
-
-class _JournalEntry(Struct, frozen=True):
-    """The state of a file before a write: whether it existed, its block, and the gap that was
-    inserted where it had none. `forgets` marks that the blocks written since may contain forgotten
-    content.
-    """
-
-    existed: bool
-    block: str
-    gap: str = ""
-    forgets: bool = False
-
-
-_Journal = dict[str, list[_JournalEntry]]
-_decode = msgspec.json.Decoder(_Journal).decode
+    head, rest = text[: match.start()], text[match.end() :]
+    return head + rest if rest else re.sub(r"(\r?\n)(?:\r?\n)+\Z", r"\1", head)
 
 
 class PlaybookFiles:
-    """Writes blocks, and records the previous state of each file in the home folder."""
-
-    def __init__(self, home: Path) -> None:
-        self._journal = home / "playbooks.json"
+    """Writes the block of a playbook into a file, and removes it again (`jm.playbook_files`)."""
 
     def preview(self, playbook: Playbook, path: Path) -> str:
         """Return the file's text with the playbook's block. Raises WrongInput."""
@@ -121,70 +89,26 @@ class PlaybookFiles:
 
     def write(self, playbook: Playbook, path: Path) -> None:
         """Write the playbook's block into the file, replacing the one it has."""
-        before, after = read_playbook_file(path), self.preview(playbook, path)
-        if after == before:
-            return
-        block = find_block(before)
-        gap = "" if block else gap_before_block(before)
-        entry = _JournalEntry(existed=path.exists(), block=block, gap=gap)
-        entries = self._entries(path)
-        if entries and entries[-1].forgets:
-            entries, entry = [], msgspec.structs.replace(entries[-1], forgets=False)
-        self._save({**self._load(), _key(path): [*entries, entry][-_MOST_KEPT:]})
-        _write_text(path, after)
+        after = self.preview(playbook, path)
+        if after != read_playbook_file(path):
+            _write_text(path, after)
 
     def preview_undo(self, path: Path) -> str:
-        """Return the file's text without the last write. Raises WrongInput."""
-        entry = self._last_entry(path)
-        return without_block(read_playbook_file(path), entry.block, entry.gap)
+        """Return the file's text without the block. Raises WrongInput."""
+        text = read_playbook_file(path)
+        if not find_block(text):
+            raise WrongInput(
+                f"There is no playbook in {path}. `journeyman playbook --write` writes one."
+            )
+        return without_block(text)
 
     def undo(self, path: Path) -> None:
-        """Undo the last write. A file that was created for the block is deleted, unless something
-        else has been written into it.
-        """
-        entry, after = self._last_entry(path), self.preview_undo(path)
-        if entry.existed or after.strip():
+        """Remove the block; a file with nothing else in it is deleted."""
+        after = self.preview_undo(path)
+        if after.strip():
             _write_text(path, after)
         else:
             path.unlink()
-        self._save({**self._load(), _key(path): self._entries(path)[:-1]})
-
-    def forget_blocks(self) -> None:
-        """Discard all recorded blocks, so that no undo restores what is forgotten: the next undo
-        removes the block from its file.
-        """
-        replace = msgspec.structs.replace
-        oldest = {key: entries[0] for key, entries in self._load().items() if entries}
-        if oldest:
-            self._save(
-                {key: [replace(entry, block="", forgets=True)] for key, entry in oldest.items()}
-            )
-
-    def _last_entry(self, path: Path) -> _JournalEntry:
-        entries = self._entries(path)
-        if not entries or not path.exists():
-            raise WrongInput(
-                f"There is nothing to undo in {path}. `journeyman playbook --write` writes a "
-                "playbook."
-            )
-        return entries[-1]
-
-    def _entries(self, path: Path) -> list[_JournalEntry]:
-        return self._load().get(_key(path), [])
-
-    def _load(self) -> _Journal:
-        try:
-            return _decode(self._journal.read_bytes())
-        except (OSError, msgspec.MsgspecError):
-            return {}
-
-    def _save(self, journal: _Journal) -> None:
-        self._journal.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(self._journal, msgspec.json.encode(journal))
-
-
-def _key(path: Path) -> str:
-    return str(path.resolve())
 
 
 def read_playbook_file(path: Path) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from journeyman.models.embedder import Vectors
 from journeyman.records import Pattern
-from journeyman.templates.argument_fields import parse_arguments
+from journeyman.templates.agent_tools import parse_arguments
 
 Words = NDArray[np.uint32]
 

@@ -15,8 +15,8 @@ import msgspec
 from journeyman.records import Pattern, PatternId, PatternKind, Step
 from journeyman.redaction.instructions import Suspicion, find_suspicion
 from journeyman.redaction.redactor import Redactor
+from journeyman.templates.agent_tools import file_path, operation_of, shell_command
 from journeyman.templates.commands import commands_of
-from journeyman.templates.tool_translation import file_path, operation_of, shell_command
 from journeyman.text.display import replace_surrogates
 
 INTENT_LIMIT = 400

@@ -1,20 +1,18 @@
 """Selects the few patterns that a task's opening shows: similar ones first, then those that show a
-skill which the task seems to need. Every choice, and everything left out, carries its reason. A
-small model only repeats what was done for a similar request: it gets the nearest requests with
-their calls.
+skill which the task seems to need. A small model only repeats what was done for a similar request:
+it gets the nearest requests with their calls.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from journeyman.records import Effect, Pattern
+from journeyman.records import Pattern
 from journeyman.records.defaults import MIN_SIMILARITY, MOST_PATTERNS
 from journeyman.records.errors import WrongInput
 from journeyman.templates.commands import skills_of
-from journeyman.templates.opening import Choice, LeftOut, why_not_shown
+from journeyman.templates.opening import Choice, why_not_shown
 from journeyman.templates.tool_schemas import LiveTools
 
 _VOTERS, _SHARPNESS, _AFFINITY = 20, 6, 2.0
@@ -24,16 +22,14 @@ weight a vote, and the weight of a tool's description: a vote of the nearest req
 _FEWEST = 2
 """The minimum number of examples for a small model, if that many exist."""
 
-_COVERAGE, _LENGTH, _TRIALS = 1.0, 0.5, 2.0
-"""Weights of a needed skill that is not shown yet, of the share of the budget that an example
-takes, and of what trials found; being the nearest to the task weighs 1."""
+_COVERAGE, _LENGTH = 1.0, 0.5
+"""Weights of a needed skill that is not shown yet, and of the share of the budget that an example
+takes; being the nearest to the task weighs 1."""
 
 _NEEDED = 0.1
 """A skill is needed if at least this share of the similar sessions used it."""
 
 _NEIGHBOURS = 60
-_HARMFUL_AFTER, _HARMFUL = 5, -0.05
-"""A pattern is no longer shown after this many trials with an average gain below this."""
 
 
 def nearest_requests(
@@ -80,13 +76,10 @@ class Candidate(Struct, frozen=True, kw_only=True):
     pattern: Pattern
     similarity: float | None
     score: float
-    effect: Effect = Effect()
-    untranslatable: str = ""
 
     def relevance(self, best: float) -> float:
-        """Return how well it fits: up to 1, or more by trials. `best` is the highest similarity."""
-        fit = self.score if self.similarity is None else (self.score + self.similarity / best) / 2
-        return fit * max(0.0, 1.0 + _TRIALS * self.effect.shrunk)
+        """Return how well it fits, up to 1. `best` is the highest similarity."""
+        return self.score if self.similarity is None else (self.score + self.similarity / best) / 2
 
     def chosen(self, reason: str) -> Choice:
         return Choice(
@@ -95,9 +88,6 @@ class Candidate(Struct, frozen=True, kw_only=True):
             similarity=self.similarity,
             tokens=self.pattern.tokens,
         )
-
-    def left_out(self, reason: str) -> LeftOut:
-        return LeftOut(pattern=self.pattern, reason=reason, similarity=self.similarity)
 
 
 class OpeningLimits(Struct, frozen=True, kw_only=True):
@@ -109,31 +99,18 @@ class OpeningLimits(Struct, frozen=True, kw_only=True):
     alike: bool = False
 
 
-class Selection(Struct, frozen=True, kw_only=True):
-    """The choices, and what was left out."""
-
-    choices: tuple[Choice, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-
-    @classmethod
-    def of(cls, choices: Sequence[Choice], left_out: Iterable[LeftOut]) -> Self:
-        """Return the selection, with what was left out ordered nearest to the task first."""
-        ordered = sorted(left_out, key=lambda entry: -(entry.similarity or 0.0))
-        return cls(choices=tuple(choices), left_out=tuple(ordered))
-
-    def why_empty(self, limits: OpeningLimits) -> str:
-        """Return why no candidate was chosen, or an empty text if there were no candidates."""
-        entries = self.left_out
-        if not entries:
-            return ""
-        similar = [
-            entry
-            for entry in entries
-            if entry.similarity is None or entry.similarity >= limits.floor
-        ]
-        if not similar:
-            return too_far_message(max(entry.similarity or 0.0 for entry in entries), limits.floor)
-        return f"Nothing similar can be shown. The nearest: {similar[0].reason}."
+def why_empty(
+    candidates: Sequence[Candidate], limits: OpeningLimits, live: LiveTools | None
+) -> str:
+    """Return why no candidate was chosen, or an empty text if there were no candidates."""
+    nearest = sorted(candidates, key=lambda candidate: -(candidate.similarity or 0.0))
+    if not nearest:
+        return ""
+    similarity = nearest[0].similarity
+    if similarity is not None and similarity < limits.floor:
+        return too_far_message(similarity, limits.floor)
+    reason = why_not_selected(nearest[0], limits, live)
+    return f"Nothing similar can be shown. The nearest: {reason}." if reason else ""
 
 
 def too_far_message(best: float, floor: float) -> str:
@@ -143,99 +120,83 @@ def too_far_message(best: float, floor: float) -> str:
     )
 
 
-def limit_reached(limit: int) -> str:
-    return f"the limit of {limit} is reached"
-
-
-def no_room(tokens: int, room: int) -> str:
-    return f"no room: {tokens} tokens, {room} left"
-
-
 def select(
     candidates: Sequence[Candidate],
     limits: OpeningLimits,
     live: LiveTools | None = None,
     affinity: Mapping[str, float] | None = None,
-) -> Selection:
+) -> tuple[Choice, ...]:
     """Select among candidates greedily: always the best next one, until nothing more helps or fits.
     Without live tools, all selected patterns have the tools of one agent. The nearest to the task
     comes last.
     """
-    return _GreedySelection(candidates, limits, live, affinity or {}).run()
+    fitting = [one for one in candidates if not why_not_selected(one, limits, live)]
+    best = max((one.similarity or 0.0 for one in fitting), default=0.0) or 1.0
+    relevance = [one.relevance(best) for one in fitting]
+    if limits.alike:
+        patterns = [one.pattern for one in fitting]
+        order = nearest_requests(patterns, relevance, affinity or {})
+        return select_in_order([fitting[at] for at in order], limits, live)[::-1]
+    chosen = _Greedy(fitting, relevance, limits, affinity or {}, one_agent=live is None).run()
+    return tuple(sorted(chosen, key=lambda choice: (choice.similarity or 0.0, choice.pattern.id)))
 
 
-class _GreedySelection:
+class _Greedy:
     """One greedy selection. Candidates are referred to by their position."""
 
     def __init__(
         self,
         candidates: Sequence[Candidate],
+        relevance: Sequence[float],
         limits: OpeningLimits,
-        live: LiveTools | None,
         affinity: Mapping[str, float],
+        *,
+        one_agent: bool,
     ) -> None:
         self._candidates = candidates
         self._patterns = [candidate.pattern for candidate in candidates]
+        self._relevance = relevance
         self._limits = limits
-        self._live = live
-        self._affinity = affinity
-        self._reasons = [why_not_selected(candidate, limits, live) for candidate in candidates]
-        self._fitting = [at for at, reason in enumerate(self._reasons) if not reason]
-        # In order, because sums of floats depend on it, and the same question has one answer.
-        self._skills = {at: skills_of(self._patterns[at]) for at in self._fitting}
-        self._need = _needed_skills(
-            [(candidates[at], self._skills[at]) for at in self._fitting], affinity
-        )
+        self._one_agent = one_agent
+        self._skills = [skills_of(pattern) for pattern in self._patterns]
+        self._need = _needed_skills([*zip(candidates, self._skills, strict=True)], affinity)
         self._all_needed = frozenset(self._need)
         self._total_need = sum(self._need.values()) or 1.0
-        similarities = (candidates[at].similarity or 0.0 for at in self._fitting)
-        best = max(similarities, default=0.0) or 1.0
-        self._relevance = {at: candidates[at].relevance(best) for at in self._fitting}
-        self._choices: dict[int, Choice] = {}
-        self._room = limits.tokens
-        self._foreign: frozenset[int] = frozenset()
 
-    def run(self) -> Selection:
-        """Select, and give every candidate that was left out its reason."""
-        alike = self._limits.alike
-        waiting = self._nearest_requests() if alike else self._fitting
-        while len(self._choices) < self._limits.most:
-            waiting = [at for at in waiting if self._is_eligible(at)]
-            if not waiting:
-                break
-            best = waiting[0] if alike else max(waiting, key=lambda at: (self._value(at), -at))
-            self._choose(best)
-        for at in self._fitting:
-            if at not in self._choices:
-                self._reasons[at] = self._why_left_out(at)
-        shown = list(self._choices.values())[::-1]
-        if not alike:
-            shown.sort(key=lambda choice: (choice.similarity or 0.0, choice.pattern.id))
-        pairs = zip(self._candidates, self._reasons, strict=True)
-        return Selection.of(
-            shown, [candidate.left_out(reason) for candidate, reason in pairs if reason]
-        )
-
-    def _nearest_requests(self) -> list[int]:
-        positions = nearest_requests(
-            [self._patterns[at] for at in self._fitting],
-            [self._relevance[at] for at in self._fitting],
-            self._affinity,
-        )
-        return [self._fitting[position] for position in positions]
-
-    def _is_eligible(self, at: int) -> bool:
-        if at in self._choices or at in self._foreign or self._patterns[at].tokens > self._room:
-            return False
-        return not self._choices or self._limits.alike or self._adds(at)
+    def run(self) -> list[Choice]:
+        choices: list[Choice] = []
+        room, waiting = self._limits.tokens, list(range(len(self._candidates)))
+        has_mistake = False
+        while waiting and len(choices) < self._limits.most:
+            at = max(waiting, key=lambda at: (self._value(at), -at))
+            pattern, new = self._patterns[at], self._new_skills(at)
+            choices.append(self._candidates[at].chosen(_why_chosen(self._candidates[at], new)))
+            room -= pattern.tokens
+            has_mistake = has_mistake or pattern.kind == "recovery"
+            self._need = {
+                skill: weight
+                for skill, weight in self._need.items()
+                if skill not in self._skills[at]
+            }
+            if self._one_agent and len(choices) == 1:
+                own = [other for other in self._patterns if other.source == pattern.source]
+                tools = {tool for other in own for tool in other.tools}
+                waiting = [one for one in waiting if tools.issuperset(self._patterns[one].tools)]
+            waiting = [
+                other
+                for other in waiting
+                if other != at
+                and self._patterns[other].tokens <= room
+                and self._adds(other, has_mistake=has_mistake)
+            ]
+        return choices
 
     def _new_skills(self, at: int) -> list[str]:
         return [skill for skill in self._skills[at] if skill in self._need]
 
-    def _adds(self, at: int) -> bool:
+    def _adds(self, at: int, *, has_mistake: bool) -> bool:
         """Whether it shows something new: a skill, or the first mistake with its correction."""
-        shown = {self._patterns[other].kind for other in self._choices}
-        is_first_mistake = self._patterns[at].kind == "recovery" and "recovery" not in shown
+        is_first_mistake = self._patterns[at].kind == "recovery" and not has_mistake
         return bool(self._new_skills(at)) or (
             is_first_mistake and self._skills[at][-1] in self._all_needed
         )
@@ -245,80 +206,41 @@ class _GreedySelection:
         length = self._patterns[at].tokens / self._limits.tokens
         return self._relevance[at] + _COVERAGE * new - _LENGTH * length
 
-    def _choose(self, at: int) -> None:
-        candidate, pattern = self._candidates[at], self._patterns[at]
-        self._choices[at] = candidate.chosen(_why_chosen(candidate, self._new_skills(at)))
-        self._room -= pattern.tokens
-        skills = self._skills[at]
-        self._need = {skill: weight for skill, weight in self._need.items() if skill not in skills}
-        if self._live is None and len(self._choices) == 1:
-            own = [other for other in self._patterns if other.source == pattern.source]
-            tools = {tool for other in own for tool in other.tools}
-            self._foreign = frozenset(
-                other
-                for other in self._fitting
-                if not tools.issuperset(self._patterns[other].tools)
-            )
-
-    def _why_left_out(self, at: int) -> str:
-        pattern = self._patterns[at]
-        if at in self._foreign:
-            return f"it uses the tools of another agent ({pattern.source})"
-        if not self._limits.alike and not self._adds(at):
-            return "what it shows is not needed, or already shown"
-        if len(self._choices) >= self._limits.most:
-            return limit_reached(self._limits.most)
-        if pattern.tokens > self._room:
-            return no_room(pattern.tokens, self._room)
-        return "others show more of what a small model needs"
-
 
 def _why_chosen(candidate: Candidate, new_skills: Sequence[str]) -> str:
-    pattern, effect, similarity = candidate.pattern, candidate.effect, candidate.similarity
+    pattern, similarity = candidate.pattern, candidate.similarity
     reasons = [] if similarity is None else [f"similar to the task ({similarity:.2f})"]
     reasons += [f"shows {', '.join(new_skills)}"] if new_skills else []
     reasons += ["shows a mistake and its correction"] if pattern.kind == "recovery" else []
     if pattern.times > 1:
         plural = "" if pattern.session_count == 1 else "s"
         reasons.append(f"seen {pattern.times} times in {pattern.session_count} session{plural}")
-    if effect.tried:
-        reasons.append(f"{effect.mean:+.2f} on average in {effect.tried} trials")
     return "; ".join(reasons)
 
 
 def select_in_order(
-    candidates: Iterable[Candidate], limits: OpeningLimits, live: LiveTools | None
-) -> Selection:
+    candidates: Sequence[Candidate], limits: OpeningLimits, live: LiveTools | None
+) -> tuple[Choice, ...]:
     """Select as many candidates as the limits allow, in their order."""
     choices: list[Choice] = []
-    left_out: list[LeftOut] = []
     room = limits.tokens
     for candidate in candidates:
-        tokens, reason = candidate.pattern.tokens, why_not_selected(candidate, limits, live)
-        if not reason and len(choices) >= limits.most:
-            reason = limit_reached(limits.most)
-        elif not reason and tokens > room:
-            reason = no_room(tokens, room)
-        if reason:
-            left_out.append(candidate.left_out(reason))
-        else:
+        tokens = candidate.pattern.tokens
+        has_room = len(choices) < limits.most and tokens <= room
+        if has_room and not why_not_selected(candidate, limits, live):
             room -= tokens
-            choices.append(candidate.chosen(f"number {len(choices) + 1} of the template"))
-    return Selection.of(choices, left_out)
+            choices.append(candidate.chosen(_why_chosen(candidate, ())))
+    return tuple(choices)
 
 
 def why_not_selected(candidate: Candidate, limits: OpeningLimits, live: LiveTools | None) -> str:
     """Return why a candidate can never be shown; empty if it can."""
-    pattern, similarity, effect = candidate.pattern, candidate.similarity, candidate.effect
+    pattern, similarity = candidate.pattern, candidate.similarity
     if reason := why_not_shown(pattern):
         return reason
     if similarity is not None and similarity < limits.floor:
         return f"not similar enough: {similarity:.2f}, below the floor of {limits.floor:.2f}"
-    if effect.tried >= _HARMFUL_AFTER and (effect.mean or 0.0) < _HARMFUL:
-        return f"it made things worse in {effect.tried} trials"
     if live is not None and (misfit := live.misfit_of(pattern)):
-        if candidate.untranslatable:
-            return candidate.untranslatable.rstrip(".")
         return f"it does not fit the current tools: {misfit}"
     if pattern.tokens > limits.tokens:
         return f"too long: {pattern.tokens} tokens, with room for {limits.tokens}"

@@ -120,16 +120,21 @@ class SessionJudge:
         self._batch = batch
 
     def judged(
-        self, overviews: Sequence[SessionOverview], progress: Progress = lambda _done, _total: None
+        self,
+        overviews: Sequence[SessionOverview],
+        progress: Progress = lambda _done, _total: None,
+        *,
+        raw: bool = False,
     ) -> list[JudgedSession]:
         """Return the sessions with the verdicts on their agents' calls, in the given order. A
         session that has been deleted since it was listed is left out. `progress` is called with the
-        number of sessions judged so far and the number that had to be judged.
+        number of sessions judged so far and the number that had to be judged. With `raw`, the
+        evidence is as it was recorded, and nothing is stored: stored verdicts contain no secrets.
         """
         with_calls = {overview.session.id: overview for overview in overviews if overview.calls}
-        verdicts = self._store.verdicts.known(self._rules, [*with_calls])
+        verdicts = {} if raw else self._store.verdicts.known(self._rules, [*with_calls])
         missing = [overview for id_, overview in with_calls.items() if id_ not in verdicts]
-        verdicts |= self._judge_and_store(missing, progress)
+        verdicts |= self._judge_and_store(missing, progress, raw=raw)
         return [
             judged_session(
                 overview.session, overview.messages, verdicts.get(overview.session.id, ())
@@ -137,21 +142,6 @@ class SessionJudge:
             for overview in overviews
             if overview.session.id in verdicts or not overview.calls
         ]
-
-    def judged_raw(
-        self, overviews: Sequence[SessionOverview], progress: Progress = lambda _done, _total: None
-    ) -> list[JudgedSession]:
-        """Return the same with the evidence as it was recorded. Nothing is stored, because stored
-        verdicts contain no secrets.
-        """
-        judged = []
-        for done, overview in enumerate(overviews, start=1):
-            with suppress(UnknownSession, AmbiguousSession):
-                messages = list(self._store.sessions.messages(overview.session.id))
-                calls = judged_calls(messages, self._judge, raw=True)
-                judged.append(judged_session(overview.session, overview.messages, calls))
-            progress(done, len(overviews))
-        return judged
 
     def segments(self, session_id: str) -> "tuple[list[CallSegment], str]":
         """Return a session's lineage, cut at each compression, and a note on what is unknown."""
@@ -204,13 +194,13 @@ class SessionJudge:
         return chain, note
 
     def _judge_and_store(
-        self, missing: Sequence[SessionOverview], progress: Progress
+        self, missing: Sequence[SessionOverview], progress: Progress, *, raw: bool
     ) -> dict[SessionId, tuple[JudgedCall, ...]]:
         """Judge these sessions. If the verdicts of one batch cannot be stored, none are stored
         from then on.
         """
         verdicts: dict[SessionId, tuple[JudgedCall, ...]] = {}
-        can_store = True
+        can_store = not raw
         for start in range(0, len(missing), self._batch):
             judged = []
             for done, overview in enumerate(missing[start : start + self._batch], start=start + 1):
@@ -218,7 +208,7 @@ class SessionJudge:
                 # If it is gone, other ids may begin with its id.
                 with suppress(UnknownSession, AmbiguousSession):
                     messages = list(self._store.sessions.messages(session_id))
-                    verdicts[session_id] = judged_calls(messages, self._judge)
+                    verdicts[session_id] = judged_calls(messages, self._judge, raw=raw)
                     judged.append((session_id, overview.digest, verdicts[session_id]))
                 progress(done, len(missing))
             try:

@@ -36,7 +36,7 @@ FORMAT = "journeyman-template"
 FORMAT_VERSION = 1
 LARGEST_FILE = 20 * 1024 * 1024
 
-_NOT_IN_FILES = ("origin", "used", "last_used_at", "effect")
+_NOT_IN_FILES = ("origin", "used", "last_used_at")
 _NOT_IN_PATTERNS = ("id", "tokens", "sessions")
 
 _OLDER_LISTS = ("examples", "patterns")

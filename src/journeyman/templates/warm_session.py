@@ -2,7 +2,6 @@
 templates, and report how reliable sessions were.
 """
 
-import math
 import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from journeyman.records import Template
 from journeyman.records.defaults import MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import JourneymanError, WrongInput
 from journeyman.templates import warm_session_answers
@@ -35,8 +33,6 @@ class WarmSessionBackend(Protocol):
 
     @property
     def templates(self) -> "Library": ...
-    @property
-    def build_template(self) -> Callable[..., Template]: ...
     @property
     def opening(self) -> "Callable[..., Opening]": ...
     @property
@@ -81,7 +77,7 @@ def _run_action(journeyman: WarmSessionBackend, arguments: object) -> Answer:
 
 
 def _build(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
-    template = journeyman.build_template(
+    template = journeyman.templates.build(
         arguments["name"],
         min_messages=arguments.get("min_messages", MIN_MESSAGES),
         max_sessions=arguments.get("max_sessions", MAX_SESSIONS),
@@ -253,18 +249,10 @@ SCHEMA: dict[str, Any] = {
 """The function's definition, as OpenAI's and similar interfaces take it."""
 
 
-_KINDS: dict[str, tuple[Any, str]] = {
-    "string": (str, "a text"),
-    "integer": (int, "a whole number"),
-    "boolean": (bool, "true or false"),
-    "array of string": (list[str], "a list of texts"),
-    "object": (dict[str, Any], "a JSON object"),
-    "array of object": (list[dict[str, Any]], "a list of objects"),
-}
-
-
 def validated_arguments(tool: str, arguments: object, schema: Schema) -> Arguments:
     """Return the arguments as the schema defines them, without empty ones. Raises WrongInput."""
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415 - loads slowly
+
     values = arguments
     if isinstance(values, str):
         try:
@@ -282,13 +270,24 @@ def validated_arguments(tool: str, arguments: object, schema: Schema) -> Argumen
     if unknown := [name for name in values if name not in parameters]:
         takes = ", ".join(f"{name} (required)" if name in required else name for name in parameters)
         raise WrongInput(f"{tool} has no parameter {_shown(unknown[0])}. It takes: {takes}.")
-    given = {name: value for name, value in values.items() if not _is_left_out(value)}
-    _require(tool, required, given, parameters)
-    return {
-        name: _value(name, given[name], parameter)
+    given = {
+        name: _read(values[name], parameter)
         for name, parameter in parameters.items()
-        if name in given
+        if name in values and not _is_left_out(values[name])
     }
+    _require(tool, required, given, parameters)
+    try:
+        errors = list(Draft202012Validator(schema).iter_errors(given))
+    except ValueError:  # a number with thousands of digits, which cannot be written
+        raise WrongInput(f"The arguments of {tool} have a number that cannot be read.") from None
+    for error in errors[:1]:
+        name = str(error.path[0])
+        value, hint = _shown(given[name]), _hint(parameters[name])
+        if error.validator == "enum":
+            raise WrongInput(f"There is no {name} {value}. {hint}")
+        wanted = f"{error.validator}: {_shown(error.validator_value)}"
+        raise WrongInput(f"{name} is {value}, which does not fit ({wanted}). {hint}")
+    return given
 
 
 def _require(
@@ -296,58 +295,34 @@ def _require(
 ) -> None:
     """Raise WrongInput that names every required argument which is missing."""
     missing = [name for name in required if name not in given]
-    if not missing:
-        return
-    if len(missing) == 1:
-        needs = f"{missing[0]}, which was not passed. {_hint(parameters[missing[0]])}"
-    else:
+    if missing:
         about = " ".join(f"{name}: {_hint(parameters[name])}" for name in missing)
-        needs = f"{', '.join(missing[:-1])} and {missing[-1]}, which were not passed. {about}"
-    raise WrongInput(f"{what} needs {needs}")
+        raise WrongInput(f"{what} needs {' and '.join(missing)}. {about}")
 
 
 def _is_left_out(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _value(name: str, value: object, parameter: Schema) -> object:
-    if parameter.get("enum") and value not in parameter["enum"]:
-        raise WrongInput(f"There is no {name} {_shown(value)}. {_hint(parameter)}")
+def _read(value: Any, parameter: Schema) -> Any:
+    """Return a value as the schema means it: models sometimes write numbers, truth values and lists
+    as text. Lone surrogates are replaced, because no database and no file accepts them.
+    """
     kind = parameter["type"]
-    if kind == "array":
-        kind = f"array of {parameter['items']['type']}"
-    if kind == "object" or kind.startswith("array"):
-        value = _decoded(value, kind) if isinstance(value, str) else value
-    type_, type_name = _KINDS[kind]
-    low, high = parameter.get("minimum", -math.inf), parameter.get("maximum", math.inf)
-    try:
-        # Models sometimes write numbers and truth values as text.
-        read = msgspec.convert(value, type_, strict=kind not in ("integer", "boolean"))
-    except msgspec.ValidationError:
-        read = None
-    if read is None or (kind == "integer" and not low <= read <= high):
-        between = f" from {low} to {high}" if kind == "integer" else ""
-        raise WrongInput(f"{name} is {_shown(value)}, and must be {type_name}{between}.")
-    if isinstance(read, list):
-        return [_sendable(item) for item in read if not _is_left_out(item)]
-    return _sendable(read)
-
-
-def _decoded(text: str, kind: str) -> object:
-    """Return a list or an object that was written as text: as JSON, or as comma-separated texts."""
-    decoded: object = None
-    with suppress(*_NO_JSON):
-        decoded = msgspec.json.decode(text)
-    if isinstance(decoded, list) or kind != "array of string":
-        return text if decoded is None else decoded
-    return [part.strip() for part in text.split(",")]
+    if isinstance(value, str) and kind != "string":
+        with suppress(*_NO_JSON):
+            value = msgspec.json.decode(value.lower() if kind == "boolean" else value)
+        if isinstance(value, str) and kind == "array":
+            value = value.split(",")
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if kind == "array" and isinstance(value, list):
+        return [_sendable(item) for item in value if not _is_left_out(item)]
+    return _sendable(value)
 
 
 def _sendable(value: Any) -> Any:
-    """Replace lone surrogates in a text, which no database and no file accepts; return others as
-    is.
-    """
-    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+    return value.strip().encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def _hint(parameter: Schema) -> str:

@@ -150,10 +150,6 @@ def templates_answer(templates: Sequence[Template]) -> Answer:
                 "pattern_count": len(template.patterns),
                 "created_at": _time(template.created_at),
                 "used": template.used,
-                "effect": {
-                    "tried": template.effect.tried,
-                    "mean": _number(template.effect.mean),
-                },
             }
             for template in templates[:MOST_TEMPLATES]
         ],
@@ -182,7 +178,7 @@ def hits_answer(hits: Iterable[SearchHit]) -> Answer:
         "hits": [
             {
                 **_fields(hit, "session", "source", "role", "message"),
-                **(_fields(hit, "call", "tool", "argument") if hit.call else {}),
+                **({"tool": hit.tool} if hit.tool else {}),
                 "at": _time(hit.at),
                 "text": hit.snippet,
             }

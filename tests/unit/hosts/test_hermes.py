@@ -30,7 +30,7 @@ from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call
-from journeyman.templates.argument_fields import find_call
+from journeyman.templates.agent_tools import find_call
 from journeyman.templates.warm_session import SCHEMA
 
 TASK = "Check whether the index of the notes is complete"
@@ -717,7 +717,7 @@ def test_the_gated_tools_are_those_that_rules_can_read() -> None:
     arguments = {"command": "x", "code": "x", "path": "x", "content": "x", "patch": "x"}
     replaced = {"path": "x", "old_string": "a", "new_string": "b"}
     for tool in RISKY_TOOLS:
-        found = [find_call(tool, json.dumps(one), "hermes") for one in (arguments, replaced)]
+        found = [find_call(tool, json.dumps(one)) for one in (arguments, replaced)]
         assert any(
             one and one.operation in ("run", "run_code", "edit", "write", "patch") for one in found
         )

@@ -69,14 +69,6 @@ def test_project_is_named_only_by_a_name():
         assert text.startswith(f"Journeyman: what 2 earlier sessions in {shown} show.")
 
 
-@table("project", ["", "other projects"])
-def test_briefing_from_other_projects_does_not_say_here(project):
-    other = Briefing(project=project, sessions=2, commands=(COMMAND,), mistakes=(MISTAKE,))
-    text = briefing_text(other)
-    assert " here" not in text
-    assert is_briefing(text)
-
-
 @table(
     "text",
     [

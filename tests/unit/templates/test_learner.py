@@ -1,6 +1,5 @@
 """Learning, openings and templates, tested through the facade."""
 
-import itertools
 import json
 import shutil
 from pathlib import Path
@@ -12,7 +11,7 @@ from tests.turns import Turn, agent, call, chat, failed, messages, user
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
 from journeyman import Journeyman
-from journeyman.records import Fragment, Lineage, PatternId, Session, SessionId
+from journeyman.records import Fragment, Lineage, Session, SessionId
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 
 FLIGHT = (
@@ -111,18 +110,6 @@ class TestLearning:
         assert "cancel_reservation" not in tools(filled)
         assert filled.opening("cancel my flight reservation").is_empty
 
-    def test_session_with_a_new_outcome_is_mined_again(self, filled):
-        record(filled, "flight", FLIGHT, outcome=0.0)
-        report = filled.learn()
-        assert (report.mined, report.teaching) == (1, 1)
-        assert "cancel_reservation" not in tools(filled)
-
-    def test_changed_trivial_tools_trigger_mining(self, tmp_path, filled):
-        environ = {"JOURNEYMAN_TRIVIAL_TOOLS": "get_reservation, get_order"}
-        with Journeyman(home=tmp_path, environ=environ) as other:
-            assert other.learn().mined == 3
-            assert tools(other) == {"cancel_reservation", "return_item"}
-
     def test_parallel_learning_gives_the_same_result(self, tmp_path, filled):
         with Journeyman(home=tmp_path / "other", environ={}) as other:
             for name, turns, outcome in (("flight", FLIGHT, 1.0), ("order", ORDER, 1.0)):
@@ -130,16 +117,6 @@ class TestLearning:
             record(other, "lost", LOST, 0.0)
             assert other.learn(workers=2).patterns == filled.learn().patterns
             assert tools(other) == tools(filled)
-
-    @table("workers", [0, -1])
-    def test_learning_needs_at_least_one_worker(self, jm, workers):
-        record(jm, "flight", FLIGHT)
-        with pytest.raises(WrongInput, match="workers"):
-            jm.learn(workers=workers)
-
-    def test_learning_from_an_empty_store(self, jm):
-        report = jm.learn()
-        assert (report.sessions, report.patterns, report.mined) == (0, 0, 0)
 
     def test_messages_copied_from_a_parent_are_counted_once(self, tmp_path):
         parent = {"id": "p", "source": "test", "outcome": 1.0, "started_at": 5.0}
@@ -227,12 +204,6 @@ class TestOpenings:
         # An opening without similar patterns says so.
         assert "similar enough" in filled.opening("photosynthesis of ferns").note
 
-    def test_openings_are_deterministic_across_instances(self, tmp_path, filled):
-        task = "cancel my flight and return the shoes"
-        first = msgspec.json.encode(filled.opening(task))
-        with Journeyman(home=tmp_path, environ={}) as other:
-            assert msgspec.json.encode(other.opening(task)) == first
-
     @table(
         ("options", "note"),
         [
@@ -255,10 +226,6 @@ class TestOpenings:
             {"role": "user", "content": "x"}
         ]
 
-    @table("task", ["?", "... 🤣 !!"])
-    def test_task_without_words_is_noted(self, filled, task):
-        assert "no words" in filled.opening(task).note
-
     @table(
         "options",
         [
@@ -275,29 +242,6 @@ class TestOpenings:
         with pytest.raises(WrongInput):
             filled.opening(**{"task": "cancel", **options})
 
-    def test_learning_order_does_not_affect_openings(self, tmp_path):
-        sessions = {
-            "a": FLIGHT,
-            "b": ORDER,
-            "c": (*FLIGHT[:1], call("get_reservation", {"id": "QQ11"}), call("note"), agent("ok")),
-        }
-        made = set()
-        for number, order in enumerate(itertools.permutations(sessions)):
-            with open_journeyman(tmp_path / str(number)) as jm:
-                for name in order:
-                    record(jm, name, sessions[name])
-                    jm.learn()
-                made.add(msgspec.json.encode(jm.opening("cancel my flight reservation")))
-        assert len(made) == 1
-
-    def test_empty_library_suggests_learning(self, jm):
-        assert "journeyman learn" in jm.opening("cancel my flight").note
-
-    @table("task", ["", "  \n"])
-    def test_opening_needs_a_task(self, filled, task):
-        with pytest.raises(WrongInput, match="task"):
-            filled.opening(task)
-
     def test_new_patterns_appear_in_openings(self, filled):
         assert filled.opening("water the office plants").is_empty
         record(filled, "plants", (user("Water the office plants"), call("water"), agent("Done.")))
@@ -306,18 +250,10 @@ class TestOpenings:
             one.steps[-1].tool for one in filled.opening("water the office plants").patterns
         ] == ["water"]
 
-    def test_trial_results_change_the_selection(self, filled):
-        task = "cancel my flight reservation"
-        before = filled.opening(task).patterns
-        filled.templates.credit({one.id: [-1.0] * 20 for one in before})
-        after = filled.opening(task)
-        assert not {one.id for one in before} & {one.id for one in after.patterns}
-        assert "it made things worse in 20 trials" in [one.reason for one in after.left_out]
-
 
 class TestTemplates:
     def test_built_template_describes_its_sessions(self, filled):
-        template = filled.build_template(
+        template = filled.templates.build(
             "support", min_messages=3, tags=["desk"], description="Of the help desk"
         )
         assert (template.name, template.version, template.origin) == ("support", 1, "built")
@@ -332,11 +268,11 @@ class TestTemplates:
 
     def test_building_learns_first(self, jm):
         record(jm, "flight", FLIGHT)
-        assert jm.build_template("t", min_messages=1).qualified == 1
+        assert jm.templates.build("t", min_messages=1).qualified == 1
 
     def test_building_again_adds_a_version(self, filled):
-        first = filled.build_template("t", min_messages=1, description="one")
-        second = filled.build_template("t", min_messages=1, description="two")
+        first = filled.templates.build("t", min_messages=1, description="one")
+        second = filled.templates.build("t", min_messages=1, description="two")
         assert (first.version, second.version) == (1, 2)
         assert filled.templates.get("t") == second
         assert filled.templates.get("t@1") == first
@@ -344,39 +280,23 @@ class TestTemplates:
         assert filled.templates.list(versions=True) == [first, second]
 
     def test_new_version_inherits_omitted_fields(self, filled):
-        filled.build_template("t", min_messages=1, tags=["a"], description="one")
-        again = filled.build_template("t", min_messages=1)
+        filled.templates.build("t", min_messages=1, tags=["a"], description="one")
+        again = filled.templates.build("t", min_messages=1)
         assert (again.tags, again.description) == (("a",), "one")
-        cleared = filled.build_template("t", min_messages=1, tags=(), description="")
+        cleared = filled.templates.build("t", min_messages=1, tags=(), description="")
         assert (cleared.tags, cleared.description) == ((), "")
-
-    def test_build_limits_sessions_and_source(self, filled):
-        assert filled.build_template("one", min_messages=1, max_sessions=1).qualified == 1
-        with pytest.raises(BadTemplate, match="None has the recorder 'nobody'"):
-            filled.build_template("x", min_messages=1, source="nobody")
-        with pytest.raises(BadTemplate, match="None has 30 messages or more"):
-            filled.build_template("x")
-        assert filled.templates.list() == filled.templates.list(versions=True)
 
     def test_build_fails_if_no_session_teaches(self, jm):
         record(jm, "lost", LOST, outcome=0.0)
         with pytest.raises(
-            BadTemplate, match=r"None .* matching sessions \(minimum of 1 message, "
+            BadTemplate, match=r"None .* matching sessions \(minimum of 1 messages, "
         ):
-            jm.build_template("x", min_messages=1)
-
-    @table(
-        "options", [{"max_sessions": 0}, {"tags": ["a,b"]}, {"description": "<|im_start|>system"}]
-    )
-    def test_invalid_build_options_store_nothing(self, filled, options):
-        with pytest.raises(WrongInput):
-            filled.build_template("x", min_messages=1, **options)
-        assert filled.templates.list() == []
+            jm.templates.build("x", min_messages=1)
 
     @table("name", ["../x", "/etc/passwd", "a\x00b", "x" * 300, "NUL", "", ".", "a/b", "a@b"])
     def test_unsafe_names_are_refused(self, filled, name):
         for act in (
-            lambda: filled.build_template(name, min_messages=1),
+            lambda: filled.templates.build(name, min_messages=1),
             lambda: filled.templates.create("flight", name=name),
             lambda: filled.templates.get(name),
             lambda: filled.templates.delete(name),
@@ -451,33 +371,13 @@ class TestTemplates:
         filled.forget(session="order")
         assert [one.name for one in filled.templates.list()] == ["house", "other"]
 
-    def test_opening_from_a_template_needs_no_task(self, filled):
-        filled.templates.create("order", name="returns")
-        assert filled.opening(template="returns").patterns
-
-    def test_template_outlives_its_session(self, filled):
-        kept = filled.templates.create("order", name="returns")
-        filled.sessions.delete("order")
-        assert filled.templates.get("returns") == kept
-
-    def test_delete_one_version_or_all(self, filled):
-        for _ in range(3):
-            filled.templates.create("order", name="t")
-        assert filled.templates.delete("t@2") == 1
-        assert [one.version for one in filled.templates.list(versions=True)] == [1, 3]
-        assert filled.templates.delete("t") == 2
-        assert filled.templates.list() == []
-
-    def test_pick_prefers_effective_then_less_used_templates(self, filled):
+    def test_pick_prefers_less_used_templates(self, filled):
         for name in ("a", "b", "c"):
             filled.templates.create("order", name=name, tags=["shop", name], task_type="code")
         assert filled.templates.pick(task_type="file") is None
         assert filled.templates.pick(tags=["b"]).name == "b"
         filled.opening("return shoes", template="a")
         assert filled.templates.pick(task_type="code", tags=["shop"]).name == "b"
-        filled.templates.credit({"template:c@1": [0.5] * 10, "template:b@1": [-0.5] * 10})
-        assert filled.templates.pick(task_type="code").name == "c"
-        assert filled.templates.get("c").effect.mean == 0.5
 
     def test_tags_match_any_or_all(self, filled):
         for name, tags in (("a", ["web", "python"]), ("b", ["web"]), ("c", ["rust"])):
@@ -496,17 +396,6 @@ class TestTemplates:
         filled.opening("return shoes", template="a")
         assert filled.templates.pick(tags=["web", "python"]).name == "a"
         assert filled.templates.pick(tags=["web", "rust"], all_tags=True) is None
-
-    def test_stats(self, filled):
-        assert filled.templates.stats().total == 0
-        filled.templates.create("order", name="a", task_type="code")
-        filled.templates.create("order", name="a", task_type="code")
-        filled.templates.create("flight", name="b")
-        filled.opening("return shoes", template="a")
-        stats = filled.templates.stats()
-        assert (stats.total, stats.versions, stats.used, stats.most_used) == (2, 3, 1, "a")
-        assert stats.by_type == {"code": 1, "mixed": 1}
-        assert stats.examples == sum(len(one.patterns) for one in filled.templates.list())
 
 
 class TestFiles:
@@ -585,28 +474,6 @@ class TestFiles:
         assert one.quarantined == "run.download"
         assert filled.opening(template="risky").is_empty
 
-    def test_what_was_learned_here_is_not_quarantined_by_an_import(self, filled):
-        turns = (
-            user("Delete the old notes"),
-            call("Bash", {"command": "rm /srv/shop/docs/notes.md"}, "ok"),
-            agent("Deleted."),
-        )
-        filled.record(chat(*turns), session_id="shop", outcome=1.0, cwd="/srv/shop")
-        made = filled.templates.create("shop", name="notes")
-        assert [one.quarantined for one in made.patterns] == [""]
-        file = filled.templates.export("notes")
-        imported = filled.templates.import_file(file, name="copy").template
-        assert [one.quarantined for one in imported.patterns] == [""]
-
-        # Also when the sessions are gone, because the template stays.
-        filled.sessions.delete("shop")
-        imported = filled.templates.import_file(file, name="again").template
-        assert [one.quarantined for one in imported.patterns] == [""]
-
-        # Another text was not learned here, and its folder is unknown.
-        other = filled.templates.import_file(file.replace(b"/srv/shop", b"/srv/bank"), name="bank")
-        assert [one.quarantined for one in other.template.patterns] == ["write.outside"]
-
     def test_addendum_that_instructs_is_refused(self, filled):
         made = filled.templates.create("order", name="t", addendum="Be brief.")
         data = filled.templates.export("t").replace(
@@ -621,16 +488,6 @@ class TestFiles:
         with pytest.raises(BadTemplate):
             filled.templates.import_file(data, name="x")
         assert filled.templates.list() == []
-
-    def test_file_without_a_success_is_refused(self, filled):
-        with pytest.raises(BadTemplate):
-            filled.templates.import_file(self.legacy_file(result_success=False))
-
-
-def test_patterns_are_found_by_id(filled):
-    stored = next(iter(filled.patterns.list()))
-    assert filled.patterns.get(stored.id) == stored
-    assert filled.patterns.get(PatternId("nothing")) is None
 
 
 def test_diagnosis_counts_what_is_learned(filled):

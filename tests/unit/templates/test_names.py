@@ -1,10 +1,6 @@
 """Valid names of templates and tags."""
 
-import unicodedata
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.records.errors import BadTemplate
@@ -12,7 +8,6 @@ from journeyman.templates.names import (
     checked_tag,
     checked_template_name,
     parse_reference,
-    suggested_name,
 )
 
 
@@ -75,23 +70,6 @@ def test_invalid_names_are_refused(name: str) -> None:
         checked_template_name(name)
 
 
-def test_unusual_names() -> None:
-    # Errors spell out invisible characters.
-    with pytest.raises(BadTemplate, match=r"web\\u202e"):
-        checked_template_name("web\u202e")
-
-    # Errors truncate a very long name.
-    with pytest.raises(BadTemplate) as refused:
-        checked_template_name("x" * 100_000)
-    assert len(str(refused.value)) < 500
-
-    # Names are normalised, so names that look the same are equal.
-    assert checked_template_name(unicodedata.normalize("NFD", "café")) == "café"
-
-    # There is always a name to suggest.
-    assert suggested_name("", "") == "template"
-
-
 @table(
     ("reference", "expected"),
     [("web", ("web", None)), ("web@3", ("web", 3)), ("web search@12", ("web search", 12))],
@@ -111,31 +89,6 @@ def test_references_with_a_version(reference: str, expected: tuple[str, int | No
 def test_invalid_references_are_refused(reference: str) -> None:
     with pytest.raises(BadTemplate):
         parse_reference(reference)
-
-
-@table(
-    ("title", "expected"),
-    [
-        ("Cancel reservation EHGLP3", "cancel-reservation-ehglp3"),
-        ("Don't panic: fix `src/app.py`!", "dont-panic-fix-src-app-py"),
-        ("Найти рейс в Осло", "найти-рейс-в-осло"),
-        ("हिन्दी में खोज", "हिन्दी-में-खोज"),
-        ("The quick brown fox jumps over the lazy dog", "the-quick-brown-fox-jumps-over-the-lazy"),
-        ("x" * 100, "x" * 40),
-        ("", "session-7"),
-        ("🙂 … !", "session-7"),
-        ("CON", "session-7"),
-    ],
-)
-def test_name_suggested_from_a_title(title: str, expected: str) -> None:
-    assert suggested_name(title, "Session 7") == expected
-
-
-@given(st.text(max_size=60), st.text(max_size=20))
-def test_suggested_names_are_valid(title: str, fallback: str) -> None:
-    name = suggested_name(title, fallback)
-    assert checked_template_name(name) == name
-    assert len(name) <= 40
 
 
 @table(

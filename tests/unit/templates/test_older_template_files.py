@@ -97,20 +97,6 @@ def test_metadata_of_a_file() -> None:
     assert (pattern.first_seen, pattern.last_seen) == (1714521600, 1714521600)
 
 
-def test_names_and_tags() -> None:
-    # The id is the name if there is no other.
-    assert read({"template_id": "t-1", "examples": [entry()]}, name=None).template.name == "t-1"
-
-    # An unknown type becomes a tag.
-    template = read({"task_type": "debugging", "tags": "a, b", "examples": [entry()]}).template
-    assert (template.task_type, template.tags) == ("mixed", ("a", "b", "debugging"))
-
-    # Only invalid tags are skipped.
-    decoded = read({"tags": ["good", "x" * 60, 5], "examples": [entry()]})
-    assert decoded.template.tags == ("good",)
-    assert [sentence[:6] for sentence in decoded.skipped] == ["tag 2:", "tag 3:"]
-
-
 FAILED = "it did not succeed, or its success is unknown"
 NO_CALL = "it names no tool, or its arguments are not a JSON object"
 LEFT_OUT = [
@@ -149,22 +135,6 @@ def test_success_flags_and_results() -> None:
     # Without a summary, the result is used.
     (pattern,) = read({"examples": [entry(result_summary=None, result="full")]}).template.patterns
     assert pattern.steps[0].result == "full"
-
-
-@table("hint", [None, "", "  ", {"a": 1}], ids=str)
-def test_tool_is_the_intent_without_a_hint(hint: object) -> None:
-    (pattern,) = read({"examples": [entry(context_hint=hint)]}).template.patterns
-    assert pattern.intent == "Use get_user_details."
-
-
-@table(
-    ("result", "expected"),
-    [({"a": [1, None]}, '{"a": [1, null]}'), (3, "3"), (False, "false"), ("", "")],
-    ids=str,
-)
-def test_result_may_be_any_value(result: object, expected: str) -> None:
-    (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
-    assert pattern.steps[0].result == expected
 
 
 def test_context_count_and_addendum_are_kept() -> None:
@@ -207,12 +177,6 @@ def test_placeholders_are_not_results() -> None:
         if pattern.steps[0].result != expected:
             misses.append((result, pattern.steps[0].result))
     assert misses == []
-
-
-@table("arguments", [None, "", {}, "{}"], ids=str)
-def test_call_without_arguments(arguments: object) -> None:
-    (pattern,) = read({"examples": [entry(arguments=arguments)]}).template.patterns
-    assert pattern.steps[0].arguments == "{}"
 
 
 @table(

@@ -2,9 +2,6 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -15,7 +12,7 @@ from tests.validators import anthropic_faults, openai_faults, responses_faults, 
 
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.records.errors import WrongInput
-from journeyman.templates.opening import Choice, LeftOut, Opening, call_ids_in
+from journeyman.templates.opening import Choice, Opening, call_ids_in
 from journeyman.templates.opening_text import call_ids, is_own_call_id
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
@@ -87,11 +84,6 @@ def test_every_form_is_valid(form, count):
         assert len(ids_in(opening.messages(form))) == 2 * count
 
 
-@table("form", MESSAGE_FORMS)
-def test_opening_ends_with_an_assistant_message(form):
-    assert OPENING.messages(form)[-1]["role"] == "assistant"
-
-
 def test_call_ids_in_all_forms():
     # A repeated example gets different ids.
     opening = Opening(task="t", choices=(choice(LOOK), choice(LOOK)))
@@ -127,19 +119,6 @@ def test_call_ids_in_all_forms():
     assert all(is_own_call_id(one) for one in ids[:1000])
     assert call_ids("0123456789abcdef", 10) == ids[:10]
     assert not set(call_ids("0123456789abcdef", 10, taken=set(ids))) & set(ids)
-
-
-def test_text_form():
-    text = OPENING.messages("text")
-    lines = text.split("\n")
-    assert lines[0] == (
-        f"=== Journeyman: examples from earlier sessions begin here ({OPENING.id}) ==="
-    )
-    assert lines[2] == OPENING.system
-    assert lines[4:6] == ["Example 1 of 2", "User: Who is it?"]
-    assert lines[-1] == (
-        f"=== Journeyman: examples from earlier sessions end here ({OPENING.id}) ==="
-    )
 
 
 def test_empty_openings_and_unfit_patterns():
@@ -178,7 +157,6 @@ def test_id_depends_only_on_what_the_model_sees():
     same = Opening(
         task="Another task",
         choices=tuple(msgspec.structs.replace(one, reason="x") for one in OPENING.choices),
-        left_out=(LeftOut(pattern=UNFIT.pattern, reason="y"),),
         note="z",
         template="airline@2",
         tokens=7,
@@ -204,21 +182,6 @@ opening = msgspec.json.decode(sys.stdin.buffer.read(), type=Opening)
 forms = [opening.messages(form) for form in ("openai", "responses", "anthropic", "text")]
 print(json.dumps([opening.id, opening.system, *forms]))
 """
-
-
-def test_messages_are_identical_across_processes():
-    printed = set()
-    for seed in ("0", "1", "4711"):
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            input=msgspec.json.encode(OPENING),
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        )
-        printed.add(done.stdout)
-    here = [OPENING.id, OPENING.system, *(OPENING.messages(form) for form in FAULTS)]
-    assert printed == {json.dumps(here).encode() + b"\n"}
 
 
 def test_ids_are_stable_across_releases():
@@ -264,50 +227,6 @@ def test_position_of_the_system_note():
     # A system message of an unknown shape is unchanged.
     odd = {"role": "system", "content": {"text": "Be kind."}}
     assert OPENING.inject([odd, ASKED], one_system=True) == [odd, *OPENING.messages(), ASKED]
-
-
-@table(
-    ("form", "kind"), [("openai", "text"), ("responses", "input_text")], ids=["openai", "responses"]
-)
-def test_note_is_added_as_a_part_of_a_system_message_in_parts(form, kind):
-    part = {"type": kind, "text": "Be kind.", "cache_control": {"type": "ephemeral"}}
-    injected = OPENING.inject([{"role": "system", "content": [part]}, ASKED], form, one_system=True)
-    assert injected[0]["content"] == [part, {"type": kind, "text": OPENING.system}]
-    assert FAULTS[form](injected) == []
-
-
-@table("content", ["", None], ids=["empty", "none"])
-def test_empty_system_message_is_replaced(content):
-    injected = OPENING.inject([{"role": "system", "content": content}, ASKED], one_system=True)
-    assert injected == [*OPENING.messages(), ASKED]
-
-
-def test_position_of_messages_in_other_forms():
-    # Responses items follow the developer message.
-    given = [{"type": "message", "role": "developer", "content": "Be kind."}, ASKED]
-    injected = OPENING.inject(given, "responses")
-    assert injected == [given[0], *OPENING.messages("responses"), ASKED]
-    assert responses_faults(injected) == []
-    one = OPENING.inject(given, "responses", one_system=True)
-    assert one[0] == {**given[0], "content": f"Be kind.\n\n{OPENING.system}"}
-    assert one[1:] == injected[2:]
-
-    # Anthropic messages come first.
-    injected = OPENING.inject([ASKED], "anthropic")
-    assert injected == [*OPENING.messages("anthropic"), ASKED]
-    assert anthropic_faults(injected) == []
-    assert OPENING.inject([], "anthropic") == OPENING.messages("anthropic")
-
-    # In the other forms, a conversation may start with an assistant message.
-    greeting = {"role": "assistant", "content": "Hello!"}
-    assert OPENING.inject([SYSTEM, greeting, ASKED])[-2:] == [greeting, ASKED]
-
-    # Two openings can be in one list.
-    other = Opening(task="t", choices=(choice(BOOK, intent="One seat"),))
-    both = other.inject(OPENING.inject([SYSTEM, ASKED], one_system=True), one_system=True)
-    assert openai_faults(both) == []
-    assert len(ids_in(both)) == 4
-    assert OPENING.inject(both) == other.inject(both) == both
 
 
 @table("role", ["assistant", "system"])

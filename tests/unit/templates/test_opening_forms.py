@@ -1,13 +1,11 @@
 """Examples in each message form, and patterns that cannot be shown."""
 
-import json
-
 import msgspec
 from tests.tables import table
 
 from journeyman.records import Pattern, PatternId, Step
 from journeyman.templates import opening as forms
-from journeyman.templates.opening_text import NO_OUTPUT, NO_REQUEST, closing_sentence
+from journeyman.templates.opening_text import closing_sentence
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
 BOOK = Step(tool="book", arguments='{"seats": 2}', result="Booked.")
@@ -24,35 +22,6 @@ def shown(*steps: Step, intent: str = "Book two seats") -> list[forms.Example]:
     return [forms.as_example(pattern(*steps, intent=intent))]
 
 
-@table(
-    ("tool", "accepted"),
-    [
-        ("get_user", True),
-        ("mcp__files__read-file", True),
-        ("7", True),
-        ("x" * 64, True),
-        ("x" * 65, False),
-        ("", False),
-        ("web.search", False),
-        ("straße", False),
-        ("two words", False),
-        ("name\n", False),
-        ("٣", False),
-    ],
-)
-def test_tool_names_that_hosts_accept(tool, accepted):
-    assert (forms.why_not_shown(pattern(Step(tool=tool, arguments="{}"))) == "") is accepted
-
-
-@table(
-    "steps",
-    [(LOOK,), (LOOK, BOOK), (WRONG, BOOK), (msgspec.structs.replace(LOOK, result=""),)],
-    ids=["one", "two", "recovery", "no result"],
-)
-def test_patterns_that_can_be_shown(steps):
-    assert forms.why_not_shown(pattern(*steps)) == ""
-
-
 def test_unacceptable_texts_are_repaired():
     # A pattern without an intent can be shown.
     assert forms.why_not_shown(pattern(LOOK, intent="")) == ""
@@ -67,25 +36,6 @@ def test_unacceptable_texts_are_repaired():
 
 DEEP = "[" * 64 + "]" * 64
 TOO_DEEP = "[" * 65 + "]" * 65
-
-
-@table(
-    "arguments",
-    [
-        "{}",
-        ' {"a": [1, {"b": null}]} ',
-        '{"a": "\\ud83d\\ude00"}',
-        '{"a": "\\ud83d"}',
-        '{"a": "\ud83d"}',
-        '{"a": 123456789012345678901234567890}',
-        f'{{"a": {DEEP}}}',
-    ],
-    ids=["none", "nested", "pair", "escaped surrogate", "lone surrogate", "large", "deep"],
-)
-def test_arguments_that_can_be_shown(arguments):
-    one = pattern(msgspec.structs.replace(LOOK, arguments=arguments))
-    assert forms.why_not_shown(one) == ""
-    assert isinstance(json.loads(forms.as_example(one).calls[0].arguments), dict)
 
 
 @table(
@@ -137,13 +87,6 @@ def test_arguments_that_cannot_be_shown(arguments):
 )
 def test_patterns_that_cannot_be_shown(unfit, reason):
     assert forms.why_not_shown(unfit) == reason
-
-
-@table("empty", ["", " \n\t", "\u2028"], ids=["none", "blank", "separator"])
-def test_empty_texts_are_replaced(empty):
-    example = forms.as_example(pattern(Step(tool="run", result=empty), intent=empty))
-    assert example.intent == NO_REQUEST
-    assert example.calls[0].result == NO_OUTPUT
 
 
 @table(
@@ -250,20 +193,3 @@ def test_text_form():
         "  c\n"
         "Assistant: That worked, and the work went on."
     )
-
-
-@table(
-    ("message", "ids"),
-    [
-        ({"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]}, ["a", "b"]),
-        ({"role": "tool", "tool_call_id": "a", "content": "id"}, ["a"]),
-        ({"type": "function_call", "call_id": "a", "id": "fc_1"}, ["a"]),
-        ({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}, ["a"]),
-        ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}, ["a"]),
-        ({"role": "assistant", "tool_calls": None, "content": None}, []),
-        ({"role": "assistant", "tool_calls": "x", "content": [1, {"id": 2}]}, []),
-    ],
-    ids=["openai", "result", "responses", "anthropic", "anthropic result", "nothing", "malformed"],
-)
-def test_call_ids_in_messages_of_any_form(message, ids):
-    assert forms.call_ids_in(message) == set(ids)

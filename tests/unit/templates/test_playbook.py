@@ -65,10 +65,6 @@ def test_commands_are_ranked_by_sessions_not_calls():
     assert (first.failed, first.reliability, first.last_at) == (2, 0.5, 103.0)
 
 
-def test_command_that_never_worked_is_omitted():
-    assert playbook(("s1", CommandUse("make", "make", 0, 3))).commands == ()
-
-
 def test_mistakes_and_files_must_recur_in_three_sessions():
     mistake, file = Mistake("Edit", "not read", "", ("Read", "Edit")), FileUse("a.py", 1, 0)
     often = [("s1", mistake, file)] * 5
@@ -148,12 +144,6 @@ def test_common_form_of_a_command():
     assert (found.form, found.piped) == ("git log", "git log | head")
 
 
-def test_most_frequent_purpose_is_listed():
-    uses = [CommandUse("make", "make", 1, 0, why) for why in ("", "Build", "Build", "Check")]
-    assert command(*uses).purpose == "Build"
-    assert command(CommandUse("make", "make", 1)).purpose == ""
-
-
 @table("seed", range(5))
 def test_order_of_episodes_does_not_matter(seed):
     episodes = [
@@ -170,18 +160,3 @@ def test_order_of_episodes_does_not_matter(seed):
         (x.name, x.form, x.sessions) for x in other.commands
     ]
     assert [(x.path, x.sessions) for x in one.files] == [(x.path, x.sessions) for x in other.files]
-
-
-def test_ties_are_ordered_by_name():
-    uses = [CommandUse(name, name, 1) for name in ("make", "cargo build", "npm test")]
-    assert [one.name for one in playbook(("s1", *uses)).commands] == [
-        "cargo build",
-        "make",
-        "npm test",
-    ]
-
-
-def test_latest_requests_are_listed():
-    seen = rows(*(("s" + str(n), CommandUse("make", "make", 1)) for n in range(5)))
-    found = build_playbook("app", seen, {0: "a", 2: "b", 3: "b", 4: "c"})
-    assert found.commands[0].requests == ("b", "c")

@@ -70,24 +70,6 @@ class TestBm25:
     def test_unknown_words_match_nothing(self, asked):
         assert not bm25(*DOCUMENTS).scores(words(asked)).any()
 
-    def test_scores_of_several_fields(self):
-        # Each field is scored separately, and the scores of a document are summed.
-        calls = ["drop order", "drop order", "book", "cancel"]
-        fields = Bm25([words(one) for one in DOCUMENTS], [words(one) for one in calls])
-        for task in ("cancel order", "drop", "book a hotel", "zebra"):
-            alone = bm25(*DOCUMENTS).scores(words(task)) + bm25(*calls).scores(words(task))
-            assert fields.scores(words(task)) == pytest.approx(alone)
-
-        # A field without words changes nothing.
-        nothing = Bm25([words(one) for one in DOCUMENTS], [words("")] * 4)
-        assert nothing.scores(words("order")) == pytest.approx(
-            bm25(*DOCUMENTS).scores(words("order"))
-        )
-
-    @table("documents", [[], [""], ["", ""]])
-    def test_documents_without_words(self, documents):
-        assert bm25(*documents).scores(words("cancel")).shape == (len(documents),)
-
 
 def unit(*numbers: float) -> np.ndarray:
     vector = np.array(numbers, dtype=np.float32)
@@ -121,36 +103,10 @@ class TestIndex:
         found = self.index().nearest(unit(0, 1), words("order"), most=2)
         assert {one.row for one in found} == {3, 5}
 
-    def test_ties_are_returned_together(self):
-        same = np.array([unit(1, 0)] * 20)
-        index = Index(range(20), same, [words("x")] * 20)
-        found = index.nearest(unit(1, 0), words("x"), most=10)
-        assert [one.row for one in found] == list(range(20))
-        assert len({one.score for one in found}) == 1
-
-        # Very many ties are truncated.
-        same = np.array([unit(1, 0)] * 500)
-        index = Index(range(500), same, [words("x")] * 500)
-        assert len(index.nearest(unit(1, 0), words("x"), most=10)) == 20
-
-    def test_compounds_match_if_the_library_has_them(self):
-        index = Index([1, 2], np.array([unit(1, 0)] * 2), [words("timestamp"), words("time")])
-        task = "stamp time stamp"
-        plain = index.nearest(unit(1, 0), words(task), most=2)
-        joined = index.nearest(unit(1, 0), task_words(task), most=2)
-        assert plain[0].row == 2
-        assert joined[0].matched
-        assert {one.row: one.matched for one in joined}[1]
-
     def test_unrelated_task_matches_no_words(self):
         for task in ("asdf qwer zxcv", "hello, how are you", ""):
             found = self.index().nearest(unit(1, 0), task_words(task), most=4)
             assert all(one.matched == 0.0 for one in found)
-
-    def test_empty_index(self):
-        index = Index([], np.zeros((0, 2), dtype=np.float32), [])
-        assert len(index) == 0
-        assert index.nearest(unit(1, 0), words("x"), most=5) == []
 
 
 class TestCalls:

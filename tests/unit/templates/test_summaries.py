@@ -4,7 +4,6 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tables import table
 
 from journeyman.templates.sanitizer import summary
 
@@ -17,11 +16,6 @@ def parts(text: str, limit: int = 500) -> tuple[str, int, str]:
     found = MARK.search(cut)
     assert found is not None, cut
     return cut[: found.start() - 1], int(found[1]), cut[found.end() + 1 :]
-
-
-@table("text", ["", "short", "x" * 500, "  \n"])
-def test_short_text_is_unchanged(text: str) -> None:
-    assert summary(text) == text
 
 
 def test_head_and_tail_are_kept() -> None:
@@ -61,21 +55,6 @@ def test_cut_falls_on_boundaries() -> None:
     for shift in range(14):
         cut = summary("x" * shift + " " + "<email:1> " * 200)
         assert not re.search(r"<(?!email:1>)|(?<!<email:1)>", cut)
-
-
-@table("length", [0, 1, 30, 60, 100, 499, 500, 501])
-def test_short_text_also_notes_earlier_omissions(length: int) -> None:
-    cut = summary("x" * length, unread=10**9)
-    assert len(cut) <= length
-    assert "…" in cut or not length
-
-
-@table(
-    ("limit", "expected"),
-    [(0, ""), (1, "…"), (5, "abcd…"), (40, "abcdefghij" * 3 + "abcdefghi…")],
-)
-def test_small_limit_keeps_only_the_head(limit: int, expected: str) -> None:
-    assert summary("abcdefghij" * 100, limit) == expected
 
 
 @given(

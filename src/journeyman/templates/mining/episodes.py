@@ -26,12 +26,11 @@ from journeyman.records import (
 )
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.reliability.fingerprints import fingerprint
-from journeyman.templates.argument_fields import parse_arguments
+from journeyman.templates.agent_tools import file_path, operation_of, parse_arguments, shell_command
 from journeyman.templates.commands import commands_of
 from journeyman.templates.mining.requests import UserRequest, without_reminders
 from journeyman.templates.mining.safety import KeptOutList, is_safe_form
 from journeyman.templates.sanitizer import clean_pattern, redacted_line, suspicion_of
-from journeyman.templates.tool_translation import file_path, operation_of, shell_command
 
 SUCCESS = 0.99
 """The lowest reward of a successful session: partial work does not count."""

@@ -25,7 +25,8 @@ from journeyman.records import (
     join_calls,
 )
 from journeyman.reliability.task_types import task_type as most_frequent_type
-from journeyman.templates.argument_fields import find_arguments
+from journeyman.store.patterns import merged_by_id
+from journeyman.templates.agent_tools import find_arguments
 from journeyman.templates.commands import skill_of
 from journeyman.templates.mining.episodes import (
     ServedRequest,
@@ -102,34 +103,6 @@ def mine(
         patterns=patterns,
         kept_out=kept_out.entries,
         released=released.intersection(entry.key for entry in kept_out.entries),
-    )
-
-
-def merged_by_id(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
-    """Return each pattern once, with all its sightings."""
-    by_id: dict[str, Pattern] = {}
-    for pattern in patterns:
-        earlier = by_id.get(pattern.id)
-        by_id[pattern.id] = merged_sightings(earlier, pattern) if earlier else pattern
-    return tuple(by_id.values())
-
-
-def merged_sightings(pattern: Pattern, other: Pattern) -> Pattern:
-    """Merge two sightings of one pattern; the earlier one is shown. Associative."""
-    first, second = sorted((pattern, other), key=lambda sighting: sighting.age)
-    sessions = tuple(dict.fromkeys((*first.sessions, *second.sessions)))
-    all_named = all(
-        sighting.session_count == len(sighting.sessions) for sighting in (first, second)
-    )
-    return msgspec.structs.replace(
-        first,
-        times=first.times + second.times,
-        session_count=len(sessions) if all_named else first.session_count + second.session_count,
-        sessions=sessions,
-        models=tuple(sorted({*first.models, *second.models})),
-        first_seen=min(_without_none(first.first_seen, second.first_seen), default=None),
-        last_seen=max(_without_none(first.last_seen, second.last_seen), default=None),
-        quarantined=first.quarantined or second.quarantined,
     )
 
 

@@ -26,7 +26,7 @@ from journeyman.records import Call, KeptOut, KeptOutKind, Pattern, Session
 from journeyman.records.exclusions import LONGEST_KEPT_OUT
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.secret_values import PLACEHOLDER
-from journeyman.templates.argument_fields import Fields, find_call, parse_arguments
+from journeyman.templates.agent_tools import Fields, find_call, parse_arguments, shell_command
 from journeyman.templates.commands import commands_of
 from journeyman.templates.sanitizer import (
     find_pattern_suspicion,
@@ -34,7 +34,6 @@ from journeyman.templates.sanitizer import (
     redacted_line,
     summary,
 )
-from journeyman.templates.tool_translation import shell_command
 
 _UNKNOWN_FOLDER, _UNKNOWN_HOME = "/work/project", "/home/nobody"
 """The folder and the home of a session that did not record where it worked."""
@@ -99,7 +98,7 @@ def why_unsafe(tool: str, arguments: str, folder: str = "") -> Decision | None:
     session worked. An unknown tool may teach, unless one of its arguments is a command, code or SQL
     that must not.
     """
-    call = find_call(tool, arguments, "")
+    call = find_call(tool, arguments)
     if call is None:
         decision = _check_unknown_tool(parse_arguments(arguments), arguments, folder)
     elif call.operation == "run":

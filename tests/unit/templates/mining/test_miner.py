@@ -8,7 +8,7 @@ from tests.tables import table
 from tests.turns import agent, call, failed, messages, mined, pattern, patterns, user
 
 from journeyman.records import Session, SessionId
-from journeyman.templates.mining.miner import merged_sightings
+from journeyman.store.patterns import merged_by_id
 from journeyman.templates.opening import Choice, Opening
 
 ASK = user("Cancel my reservation, please")
@@ -227,8 +227,8 @@ def sightings():
 def test_merging_is_associative_and_commutative(order):
     one, two, three = (sightings()[n] for n in order)
     left, right = (
-        merged_sightings(merged_sightings(one, two), three),
-        merged_sightings(one, merged_sightings(two, three)),
+        *merged_by_id([*merged_by_id([one, two]), three]),
+        *merged_by_id([one, *merged_by_id([two, three])]),
     )
     for found in (left, right):
         assert (found.times, found.session_count) == (6, 3)

@@ -1,1 +1,0 @@
-"""Experiments: does what was learned help the sessions that follow?"""
