@@ -90,10 +90,7 @@ class CodexReader:
         """Return whether one of the first two lines is a wrapped line or a session header."""
         if not log.is_object:
             return False
-        if any(_is_wrapped(value) or _is_header(value) for value in log.first_lines[:2]):
-            return True
-        # Instructions can make the header line longer than the head of the log.
-        return not log.first_lines and {"payload.id", "payload.cli_version"} <= log.keys
+        return any(_is_wrapped(value) or _is_header(value) for value in log.first_lines[:2])
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the file's only session, from where the last read ended."""

@@ -5,8 +5,6 @@ offset; any other log is read from the start.
 
 import gzip
 import hashlib
-import json
-import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -14,17 +12,18 @@ from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from journeyman.logs.json_document import MAX_PASSED_BYTES, MAX_VALUE_BYTES
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
 from journeyman.records import LogEvent, LogState, Mark, Skip
-from journeyman.text.json_limits import find_excess
-from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
+from journeyman.text.strict_json import find_excess, repaired_json
 
 FRAGMENT_MESSAGES = 256
 """Messages in one fragment: enough for an efficient write, few enough that memory stays flat."""
 
 _DIGEST_BYTES = 4096
 _CHUNK_BYTES = 1024 * 1024
+_MAX_PASSED_BYTES = 1024 * 1024 * 1024
+"""If the end of a line is farther away than this, the rest of the log is given up: it is a hole in
+a sparse file, or an archive made to fill the memory."""
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -59,12 +58,10 @@ class Lines:
         since: LogState | None,
         *,
         back_to: tuple[int, int] | None = None,
-        max_bytes: int = MAX_VALUE_BYTES,
     ) -> None:
         self._log = log
         self._since = since
         self._back_to = back_to
-        self._max_bytes = max_bytes
         self.offset = 0
         self.count = 0
         self.resumed = False
@@ -86,14 +83,14 @@ class Lines:
                 yield Skip(line=self.count + 1, reason=reason)
 
     def _read(self, file: BinaryIO) -> Iterator[Line | Skip]:
-        while data := file.readline(self._max_bytes + 1):
+        while data := file.readline(MAX_VALUE_BYTES + 1):
             length, whole = len(data), data.endswith(b"\n")
             number, offset = self.count + 1, self.offset
-            too_long = length > self._max_bytes and not whole
+            too_long = length > MAX_VALUE_BYTES and not whole
             while not whole and too_long and (chunk := file.readline(_CHUNK_BYTES)):
                 length, whole = length + len(chunk), chunk.endswith(b"\n")
-                if length > MAX_PASSED_BYTES:
-                    reason = f"the line has over {MAX_PASSED_BYTES:,} bytes; the rest is skipped"
+                if length > _MAX_PASSED_BYTES:
+                    reason = f"the line has over {_MAX_PASSED_BYTES:,} bytes; the rest is skipped"
                     yield Skip(line=number, reason=reason)
                     return
             if whole:
@@ -101,7 +98,7 @@ class Lines:
                 self.count += 1
             if too_long:
                 reason = (
-                    f"the line has {length:,} bytes; lines over {self._max_bytes:,} are skipped"
+                    f"the line has {length:,} bytes; lines over {MAX_VALUE_BYTES:,} are skipped"
                 )
                 yield Skip(line=number, reason=reason)
             elif not data.isspace():
@@ -151,36 +148,6 @@ class LineDecoder(Generic[T]):
             elif isinstance(error, UnicodeDecodeError):
                 reason = f"not valid UTF-8: {error.reason} at byte {error.start}"
             raise BadLine(reason) from error
-
-
-def repaired_json(data: bytes | str) -> bytes:
-    """Rewrite JSON that only the standard library accepts as standard JSON: JavaScript programs can
-    cut strings inside a surrogate pair, and Python programs write NaN. Raises ValueError if the
-    data is not JSON at all.
-    """
-    # Decoded here, because json.loads mistakes bytes that contain NULs for UTF-16 or UTF-32.
-    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-    if excess := find_excess(text.encode("utf-8", "replace")):
-        raise ExcessiveJson(excess)
-    value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def decode_repaired(data: bytes | str) -> Any:
-    """Return the value of JSON that may need to be repaired. Raises ValueError if it is not JSON or
-    exceeds a limit.
-    """
-    try:
-        return decode_json(data)
-    except ExcessiveJson:
-        raise
-    except InvalidJson:
-        return decode_json(repaired_json(data))
-
-
-def _finite(digits: str) -> float | None:
-    number = float(digits)
-    return number if math.isfinite(number) else None
 
 
 class LineHandler(Protocol[T_contra]):

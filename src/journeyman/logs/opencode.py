@@ -16,7 +16,6 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.fragments import Part, in_fragments
-from journeyman.logs.line_reader import decode_repaired
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import BUSY_TIMEOUT_S, Database, has_tables, open_database
 from journeyman.records import (
@@ -33,6 +32,7 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
+from journeyman.text.strict_json import decode_repaired
 
 Row = Mapping[str, Any]
 

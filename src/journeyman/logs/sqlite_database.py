@@ -5,12 +5,11 @@ the named tables, so that a table with credentials cannot be read by mistake.
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from journeyman.logs.file_access import sqlite_uri
-from journeyman.logs.json_document import MAX_VALUE_BYTES
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import DATABASE_HEADER, MAX_VALUE_BYTES, LogFile
 from journeyman.records.errors import LogUnreadable, NotALog
 
 RequiredColumns = Mapping[str, Set[str]]
@@ -19,7 +18,6 @@ RequiredColumns = Mapping[str, Set[str]]
 BUSY_TIMEOUT_S = 5.0
 """How long to wait for a lock, as Hermes' own readers do."""
 
-_HEADER = b"SQLite format 3\x00"
 _RETRY_PAUSE_S = 0.05
 _MAX_NAMED_TABLES = 6
 _STEPS_PER_CHECK = 10_000_000
@@ -38,7 +36,7 @@ _HARMLESS_ACTIONS = frozenset(
 
 def has_database_header(log: LogFile) -> bool:
     """Return whether a file is a SQLite database of any program."""
-    return log.head.startswith(_HEADER)
+    return log.head.startswith(DATABASE_HEADER)
 
 
 def has_tables(log: LogFile, required: RequiredColumns) -> bool:
@@ -128,8 +126,10 @@ def _connected(log: LogFile, busy_timeout_s: float) -> Iterator[sqlite3.Connecti
 
 def _is_at_rest(log: LogFile) -> bool:
     """Return whether no program has the database open: it is in WAL mode without a -wal file."""
-    in_wal_mode = log.head[18:20] == b"\x02\x02"
-    return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
+    if log.path.with_name(log.path.name + "-wal").exists():
+        return False
+    with closing(sqlite3.connect(sqlite_uri(log.path, "mode=ro&immutable=1"), uri=True)) as found:
+        return bool(found.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
 
 
 def _connect(
