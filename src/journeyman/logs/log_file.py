@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from journeyman.logs.file_access import (
     NotARegularFile,
     check_regular,
+    database_header,
     is_database,
     open_regular,
 )
@@ -21,7 +22,6 @@ from journeyman.records import LogState
 from journeyman.records.errors import LogUnreadable, NotALog
 from journeyman.text.strict_json import InvalidJson, decode_json, decode_repaired
 
-DATABASE_HEADER = b"SQLite format 3\x00"
 _EXAMINED_ITEMS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEAD_BYTES = 256 * 1024
@@ -69,10 +69,10 @@ class LogFile:
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes, decompressed; of a database only its magic. Raises LogUnreadable."""
+        """The first bytes, decompressed; of a database only its header. Raises LogUnreadable."""
         try:
             if is_database(self.path):
-                return DATABASE_HEADER
+                return database_header(self.path)
             with self.open() as file:
                 head = file.read(HEAD_BYTES)
                 if len(head) == HEAD_BYTES:

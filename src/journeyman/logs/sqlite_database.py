@@ -2,14 +2,16 @@
 the named tables, so that a table with credentials cannot be read by mistake.
 """
 
+import hashlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import Any
 
 from journeyman.logs.file_access import sqlite_uri
-from journeyman.logs.log_file import DATABASE_HEADER, MAX_VALUE_BYTES, LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
+from journeyman.records import Fragment, LogEvent, LogState, Mark, Skip
 from journeyman.records.errors import LogUnreadable, NotALog
 
 RequiredColumns = Mapping[str, Set[str]]
@@ -18,6 +20,8 @@ RequiredColumns = Mapping[str, Set[str]]
 BUSY_TIMEOUT_S = 5.0
 """How long to wait for a lock, as Hermes' own readers do."""
 
+_HEADER = b"SQLite format 3\x00"
+_SESSIONS_PER_MARK = 200
 _RETRY_PAUSE_S = 0.05
 _MAX_NAMED_TABLES = 6
 _STEPS_PER_CHECK = 10_000_000
@@ -36,7 +40,7 @@ _HARMLESS_ACTIONS = frozenset(
 
 def has_database_header(log: LogFile) -> bool:
     """Return whether a file is a SQLite database of any program."""
-    return log.head.startswith(DATABASE_HEADER)
+    return log.head.startswith(_HEADER)
 
 
 def has_tables(log: LogFile, required: RequiredColumns) -> bool:
@@ -103,6 +107,34 @@ def open_database(
         yield database
 
 
+def read_changed_sessions(
+    log: LogFile,
+    reader: str,
+    since: LogState | None,
+    sessions: Iterable[tuple[str, str, Callable[[], Iterator[Fragment | Skip]]]],
+) -> Iterator[LogEvent]:
+    """Read the sessions that changed, each as a whole, because their programs update rows in place.
+    Each comes as its id, a digest of its rows, and a function that reads it.
+    """
+    before: dict[str, str] = since.memory.get("sessions", {}) if since else {}
+    digests: dict[str, str] = {}
+    changed = 0
+    for session_id, digest, read in sessions:
+        digests[session_id] = digest
+        if before.get(session_id) == digest:
+            continue
+        yield from read()
+        changed += 1
+        if changed % _SESSIONS_PER_MARK == 0:
+            yield Mark(state=log.state(reader, memory={"sessions": {**before, **digests}}))
+    yield Mark(state=log.state(reader, memory={"sessions": digests}))
+
+
+def row_digest(*parts: Any) -> str:
+    """Return a digest of the rows of a session."""
+    return hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
 @contextmanager
 def _connected(log: LogFile, busy_timeout_s: float) -> Iterator[sqlite3.Connection]:
     connection = None
@@ -126,10 +158,8 @@ def _connected(log: LogFile, busy_timeout_s: float) -> Iterator[sqlite3.Connecti
 
 def _is_at_rest(log: LogFile) -> bool:
     """Return whether no program has the database open: it is in WAL mode without a -wal file."""
-    if log.path.with_name(log.path.name + "-wal").exists():
-        return False
-    with closing(sqlite3.connect(sqlite_uri(log.path, "mode=ro&immutable=1"), uri=True)) as found:
-        return bool(found.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
+    in_wal_mode = log.head[18:20] == b"\x02\x02"
+    return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
 
 
 def _connect(

