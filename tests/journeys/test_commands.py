@@ -103,7 +103,7 @@ class TestImport:
     def test_the_requested_source_is_used(self, command: Command, corpus: Corpus) -> None:
         log = corpus.logs("chat")[0]
         command("import", log)
-        report = command.json("import", log, "--source", "sharegpt")
+        report = command.json("import", log, "--source", "codex")
         assert report["logs_unchanged"] == 0
 
     def test_without_logs_the_next_step_is_explained(self, command: Command) -> None:

@@ -20,8 +20,15 @@ import msgspec
 from msgspec import Raw, Struct
 
 from journeyman.logs.claude_chain import HARNESS_PREFIXES, Chain, LineIds
-from journeyman.logs.claude_hooks import Attachment, opening_of, rewritten_call
-from journeyman.logs.claude_results import is_not_run, recorded_flags, refuser, text_of
+from journeyman.logs.claude_results import (
+    Attachment,
+    is_not_run,
+    opening_of,
+    recorded_flags,
+    refuser,
+    rewritten_call,
+    text_of,
+)
 from journeyman.logs.fields import as_text, seconds
 from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
 from journeyman.logs.log_file import LogFile

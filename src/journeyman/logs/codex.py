@@ -1,7 +1,6 @@
 """Reader for Codex CLI rollouts, in the bare format of its first versions and the wrapped format of
 later ones. Events that repeat messages for the screen, and history that a compaction carries over,
-are skipped. Exit codes are parsed in `codex_output`; `codex_processes` follows the processes that
-outlive the call that started them.
+are skipped. Exit codes, and processes that outlive their calls, are read in `codex_output`.
 """
 
 import re
@@ -14,11 +13,12 @@ from msgspec import Struct
 from journeyman.logs.codex_output import (
     CALL_END_EVENTS,
     CallEnd,
+    Processes,
+    drop_oldest,
     merge_reports,
     parse_end_event,
     parse_tool_output,
 )
-from journeyman.logs.codex_processes import Processes, drop_oldest
 from journeyman.logs.fields import (
     as_json,
     as_text,

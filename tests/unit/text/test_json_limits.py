@@ -7,7 +7,6 @@ from tests.tables import table
 
 from journeyman.text.strict_json import (
     MAX_DEPTH,
-    MAX_DIGITS,
     MAX_VALUES,
     InvalidJson,
     decode_json,
@@ -27,8 +26,6 @@ def nested(depth: int, opening: str = "[", closing: str = "]", inner: str = "") 
         (nested(300, '[ {"]": ', "} ]", "1"), "levels deep"),
         (b'{"a": "' + b"]" * 9000 + b'", "b": ' + nested(MAX_DEPTH) + b"}", "levels deep"),
         (b"[" * 100_000, "levels deep"),
-        (b"[" + b"1" * (MAX_DIGITS + 1) + b"]", "digits"),
-        (b'{"a": 0.' + b"1" * 4_301 + b"}", "digits"),
         (b"[" + b"0," * MAX_VALUES + b"0]", "values"),
         (b"[" + b"{}," * MAX_VALUES + b"0]", "values"),
     ],
@@ -43,7 +40,6 @@ def test_what_exceeds_a_limit(data: bytes, said: str) -> None:
     "data",
     [
         nested(MAX_DEPTH),
-        b"[" + b"1" * MAX_DIGITS + b"]",
         b"[" + b"0," * (MAX_VALUES - 2) + b"0]",
         b"[" + b"[]," * 5_000 + b"[]]",
         json.dumps("[" * 5_000).encode(),
