@@ -210,16 +210,6 @@ class TestSessions:
         chat = json.loads(filled("sessions", "export", name, "--format", "openai").stdout)
         assert len(chat["messages"]) == one["messages"]
 
-    def test_an_export_as_a_trajectory_keeps_every_call(self, filled: Command) -> None:
-        (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "codex")
-        file = filled.home / "trajectory.json"
-        filled("sessions", "export", one["session"]["id"], "--format", "atif", "-o", file)
-        elsewhere = {"JOURNEYMAN_HOME": str(filled.home / "elsewhere-atif")}
-        filled("import", file, **elsewhere)
-        (back,) = filled.json("sessions", "list", **elsewhere)
-        assert back["session"]["source"] == "atif"
-        assert (back["calls"], back["answered"]) == (one["calls"], one["answered"])
-
     def test_deletion_asks_for_confirmation_and_survives_another_import(
         self, filled: Command
     ) -> None:

@@ -4,8 +4,8 @@ itself wrote is parsed, never the output: a command may print anything. The exit
 `ResultFlags.exit_code`, from which `journeyman.outcomes.judge` derives the verdict.
 
 A process can outlive the call that started it. Codex answers such a call at once, with the id of
-the process; how it ended comes later, possibly in a part of the rollout that is read another day: as an
-event with the id of the call, or in the result of a call that polls it.
+the process; how it ended comes later, possibly in a part of the rollout that is read another day:
+as an event with the id of the call, or in the result of a call that polls it.
 """
 
 import re

@@ -17,7 +17,7 @@ from journeyman.logs.line_reader import (
     Lines,
     read_lines,
 )
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import MAX_EXPORT_BYTES, MAX_VALUE_BYTES, LogFile
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -141,10 +141,11 @@ def read_session_lines(
     read: ReadSession,
     *,
     unique_ids: bool = True,
+    max_bytes: int = MAX_VALUE_BYTES,
 ) -> Iterator[LogEvent]:
     """Read a log with one whole session per line, from where `since` ended."""
     state = since if since is not None and since.reader == reader else None
-    lines = Lines(log, state)
+    lines = Lines(log, state, max_bytes=max_bytes)
 
     def make_handler() -> _SessionLines:
         names = state.memory.get("names", {}) if state and lines.resumed else {}
@@ -220,4 +221,6 @@ class JourneymanExportReader:
                 session = msgspec.structs.replace(session, details=details)
             return session, (*exported.usage, *exported.messages)
 
-        return read_session_lines(log, since, self.name, read, unique_ids=False)
+        return read_session_lines(
+            log, since, self.name, read, unique_ids=False, max_bytes=MAX_EXPORT_BYTES
+        )

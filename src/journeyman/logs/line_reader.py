@@ -58,10 +58,12 @@ class Lines:
         since: LogState | None,
         *,
         back_to: tuple[int, int] | None = None,
+        max_bytes: int = MAX_VALUE_BYTES,
     ) -> None:
         self._log = log
         self._since = since
         self._back_to = back_to
+        self._max_bytes = max_bytes
         self.offset = 0
         self.count = 0
         self.resumed = False
@@ -83,10 +85,10 @@ class Lines:
                 yield Skip(line=self.count + 1, reason=reason)
 
     def _read(self, file: BinaryIO) -> Iterator[Line | Skip]:
-        while data := file.readline(MAX_VALUE_BYTES + 1):
+        while data := file.readline(self._max_bytes + 1):
             length, whole = len(data), data.endswith(b"\n")
             number, offset = self.count + 1, self.offset
-            too_long = length > MAX_VALUE_BYTES and not whole
+            too_long = length > self._max_bytes and not whole
             while not whole and too_long and (chunk := file.readline(_CHUNK_BYTES)):
                 length, whole = length + len(chunk), chunk.endswith(b"\n")
                 if length > _MAX_PASSED_BYTES:
@@ -98,7 +100,7 @@ class Lines:
                 self.count += 1
             if too_long:
                 reason = (
-                    f"the line has {length:,} bytes; lines over {MAX_VALUE_BYTES:,} are skipped"
+                    f"the line has {length:,} bytes; lines over {self._max_bytes:,} are skipped"
                 )
                 yield Skip(line=number, reason=reason)
             elif not data.isspace():

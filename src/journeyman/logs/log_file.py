@@ -25,9 +25,11 @@ from journeyman.text.strict_json import InvalidJson, decode_json, decode_repaire
 _EXAMINED_ITEMS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEAD_BYTES = 256 * 1024
-MAX_VALUE_BYTES = 64 * 1024 * 1024
+MAX_VALUE_BYTES = 32 * 1024 * 1024
 """Longer lines, documents and columns are not read: they are embedded files, and reading one would
 take more memory than everything else together."""
+MAX_EXPORT_BYTES = 64 * 1024 * 1024
+"""The same for a line of Journeyman's own export, which is a whole session."""
 
 _MAX_EXPANSION = 100
 _MIN_EXPANDED_BYTES = 64 * 1024 * 1024
@@ -76,7 +78,7 @@ class LogFile:
             with self.open() as file:
                 head = file.read(HEAD_BYTES)
                 if len(head) == HEAD_BYTES:
-                    head += file.readline(MAX_VALUE_BYTES)  # recognition needs complete lines
+                    head += file.readline(MAX_EXPORT_BYTES)  # recognition needs complete lines
                 return head.removeprefix(BYTE_ORDER_MARK)
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error

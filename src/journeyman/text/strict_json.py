@@ -94,8 +94,9 @@ def find_excess(data: bytes) -> str:
     more than 500 levels deep"), or an empty string. A text with few brackets and commas need not be
     examined.
     """
-    marks = sum(map(data.count, (b"[", b"{", b",")))
-    if marks <= MAX_DEPTH:
+    brackets = data.count(b"[") + data.count(b"{")
+    marks = brackets + (data.count(b",") if len(data) > MAX_VALUES else 0)
+    if brackets <= MAX_DEPTH and marks <= MAX_VALUES:
         return ""
     # Removing the strings takes memory for each of the marks in them.
     outside = _STRING.sub(b"", data) if marks <= 2 * MAX_VALUES else data
