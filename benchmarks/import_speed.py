@@ -13,8 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from journeyman.testing.claude_code_log import encode_lines, transcribe
-from journeyman.testing.corpus import play_all, scripts
+from journeyman.testing import write_corpus
 
 _SPREAD = 2_654_435_761
 """Odd, so that multiplying by it modulo 2**32 never gives the same stamp twice."""
@@ -38,12 +37,11 @@ print(json.dumps([first, second, report.new, again.unchanged, found, peak]))
 def write_large_claude_log(path: Path, size_bytes: int) -> int:
     """Write complete sessions until the file has at least this size, and return their number.
 
-    The scripts are played once. Every id of a session contains its stamp, so a copy with new ids is
-    a single text replacement.
+    Every id of a session contains the first eight characters of its own id, so a copy with new ids
+    is a single text replacement.
     """
-    sample = [one for one in scripts() if one.source == "claude"]
-    transcripts = [transcribe(played) for played in play_all(sample)]
-    texts = [(encode_lines(t.main), t.stamp.encode()) for t in transcripts]
+    sample = write_corpus(path.parent / "samples").of("claude_code")
+    texts = [(one.log.read_bytes(), one.id[:8].encode()) for one in sample]
     written = sessions = 0
     with path.open("wb") as file:
         while written < size_bytes:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from journeyman import Journeyman
 from journeyman.records import join_calls
-from journeyman.testing.corpus import write_corpus
+from journeyman.testing import write_corpus
 
 _BEFORE = "8916d41"
 """The last revision with the previous engine."""

@@ -2,10 +2,12 @@
 every example runs.
 """
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +23,6 @@ from journeyman.gate.decision import rules_file
 from journeyman.logs.registry import Readers
 from journeyman.records import errors
 from journeyman.settings import HOME_VARIABLE, SETTINGS
-from journeyman.testing import Corpus
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -213,22 +214,31 @@ def test_every_python_example_runs(page: Path, follower: Command) -> None:
         follower.python(block)
 
 
-def test_the_reader_plugin_in_the_docs(command: Command, corpus: Corpus, tmp_path: Path) -> None:
-    """The plug-in shown in the docs, installed like a package."""
-    package = tmp_path / "site"
-    (package / "my_package").mkdir(parents=True)
-    (reader,) = blocks(ROOT / "docs" / "readers.md", "python")
-    (package / "my_package" / "reader.py").write_text(reader)
-    described = package / "my_package-1.0.dist-info"
-    described.mkdir()
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (entry_point,) = blocks(ROOT / "docs" / "readers.md", "toml")
-    named = entry_point.replace(
-        '[project.entry-points."journeyman.readers"]', "[journeyman.readers]"
+def test_the_reader_plugin_in_the_docs(command: Command, tmp_path: Path) -> None:
+    """The package of readers, installed, and the part of it that the docs show."""
+    source = ROOT / "benchmarks" / "readers"
+    (shown,) = blocks(ROOT / "docs" / "readers.md", "python")
+    assert shown[shown.index("class") :].strip() in (source / "tau_readers.py").read_text()
+    project = tomllib.loads((source / "pyproject.toml").read_text())["project"]
+    readers = project["entry-points"]["journeyman.readers"]
+    described = tmp_path / "site" / "tau_readers-1.0.dist-info"
+    described.mkdir(parents=True)
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: tau-readers\nVersion: 1.0\n")
+    entries = "".join(f"{name} = {value}\n" for name, value in readers.items())
+    (described / "entry_points.txt").write_text(f"[journeyman.readers]\n{entries}")
+    messages = [{"role": "user", "content": "Book a flight."}, {"role": "ghost", "content": "boo"}]
+    run = {"task_id": 1, "trial": 0, "reward": 1.0, "info": {}, "traj": messages}
+    (command.home / "tau.json").write_text(json.dumps([run]))
+    simulation = {"id": "1", "task_id": "1", "trial": 0, "messages": messages[:1]}
+    info: dict[str, object] = {"agent_info": {}, "environment_info": {"domain_name": "shop"}}
+    (command.home / "tau2.json").write_text(
+        json.dumps({"info": info, "tasks": [], "simulations": [simulation]})
     )
-    (described / "entry_points.txt").write_text(named.replace('"', ""))
-    log = command.home / "run.log"
-    log.write_text("my-agent\t1.0\nuser\thello\nassistant\thi\nghost\tboo\n")
-    report = command.json("import", log, PYTHONPATH=str(package))
-    assert report["sources"]["my_agent"]["new"] == 1
-    assert report["skipped"][0] == {"log": str(log), "line": 4, "reason": "unknown role 'ghost'"}
+    path = f"{described.parent}:{source}"
+    logs = [command.home / name for name in ("tau.json", "tau2.json")]
+    report = command.json("import", *logs, PYTHONPATH=path)
+    assert {name: one["new"] for name, one in report["sources"].items()} == {
+        "tau_bench": 1,
+        "tau2": 1,
+    }
+    assert "message 2: a message has the unknown role 'ghost'" in report["skipped"][0]["reason"]

@@ -46,42 +46,6 @@ def a_chat(turns: int) -> list[dict[str, object]]:
     return messages
 
 
-def a_trajectory(turns: int) -> dict[str, object]:
-    said = []
-    for turn in range(turns):
-        call = json.dumps({"name": "shell", "arguments": {"command": "ls"}})
-        result = json.dumps({"tool_call_id": f"c{turn}", "name": "shell", "content": "x"})
-        said += [
-            {"from": "human", "value": f"question {turn}"},
-            {"from": "gpt", "value": f"<tool_call>\n{call}\n</tool_call>"},
-            {"from": "tool", "value": f"<tool_response>\n{result}\n</tool_response>"},
-        ]
-    return {"conversations": said, "completed": True, "model": "m"}
-
-
-def a_swe_run(turns: int) -> dict[str, object]:
-    messages: list[dict[str, str]] = [{"role": "system", "content": "Be brief."}]
-    for turn in range(turns):
-        command = f"THOUGHT: look\n\n```bash\nls {turn}\n```"
-        result = "<returncode>0</returncode>\n<output>\nx\n</output>"
-        messages += [{"role": "assistant", "content": command}, {"role": "user", "content": result}]
-    info = {"exit_status": "Submitted", "model_stats": {"instance_cost": 0.1}, "mini_version": "1"}
-    return {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1"}
-
-
-def a_tau2_file(turns: int) -> dict[str, object]:
-    messages: list[dict[str, object]] = []
-    for turn in range(turns):
-        call = {"id": f"c{turn}", "name": "look", "arguments": {}, "requestor": "assistant"}
-        messages += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "id": f"c{turn}", "content": "x", "error": False},
-        ]
-    run = {"id": "run-1", "task_id": "1", "trial": 0, "messages": messages}
-    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}}
-    return {"info": info, "tasks": [], "simulations": [{**run, "reward_info": {"reward": 1.0}}]}
-
-
 def hermes_export() -> dict[str, object]:
     rows = [
         {"id": n, "role": one["role"], "content": one.get("content"), "timestamp": float(n + 1)}
@@ -137,25 +101,6 @@ def a_gemini_log(turns: int) -> GeminiLog:
     return log
 
 
-def a_harbor_run(turns: int) -> dict[str, object]:
-    steps: list[dict[str, object]] = []
-    for turn in range(turns):
-        call = {"tool_call_id": f"c{turn}", "function_name": "bash", "arguments": {}}
-        results = [{"source_call_id": f"c{turn}", "content": "x"}]
-        steps += [
-            {"source": "user", "message": f"question {turn}"},
-            {
-                "source": "agent",
-                "message": "Looking.",
-                "tool_calls": [call],
-                "observation": {"results": results},
-            },
-        ]
-    numbered = [{"step_id": number, **one} for number, one in enumerate(steps, 1)]
-    agent = {"name": "terminus-2", "version": "2"}
-    return {"schema_version": "ATIF-v1.8", "session_id": "1", "agent": agent, "steps": numbered}
-
-
 @pytest.fixture(scope="module")
 def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
     """Logs of every kind, each with the name of its reader."""
@@ -171,16 +116,8 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
 
     write("chat.json", a_chat(200), "openai")
     write("one.json", {"messages": a_chat(200)}, "openai")
-    write("trajectory.jsonl", a_trajectory(200), "sharegpt")
-    write("run.traj.json", a_swe_run(200), "mini_swe_agent")
-    write("tau2.json", a_tau2_file(200), "tau2")
-    runs = [
-        {"task_id": 1, "reward": 1.0, "info": {}, "traj": a_chat(200), "trial": n} for n in "01"
-    ]
-    write("tau.json", runs, "tau_bench")
     write("export.jsonl", hermes_export(), "hermes_export")
     write("journeyman.jsonl", journeyman_export(), "journeyman")
-    write("harbor.json", a_harbor_run(200), "atif")
     found[an_opencode_database(folder / "opencode.db", 200)] = "opencode"
     found[write_lines(folder / "copilot" / "events.jsonl", a_copilot_log(200))] = "copilot"
     found[write_lines(folder / "pi.jsonl", a_pi_log(200))] = "pi"

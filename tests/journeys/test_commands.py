@@ -103,7 +103,7 @@ class TestImport:
     def test_the_requested_source_is_used(self, command: Command, corpus: Corpus) -> None:
         log = corpus.logs("chat")[0]
         command("import", log)
-        report = command.json("import", log, "--source", "sharegpt")
+        report = command.json("import", log, "--source", "codex")
         assert report["logs_unchanged"] == 0
 
     def test_without_logs_the_next_step_is_explained(self, command: Command) -> None:
@@ -209,16 +209,6 @@ class TestSessions:
         assert back["tokens"] == one["tokens"]
         chat = json.loads(filled("sessions", "export", name, "--format", "openai").stdout)
         assert len(chat["messages"]) == one["messages"]
-
-    def test_an_export_as_a_trajectory_keeps_every_call(self, filled: Command) -> None:
-        (one,) = filled.json("sessions", "list", "--limit", 1, "--source", "codex")
-        file = filled.home / "trajectory.json"
-        filled("sessions", "export", one["session"]["id"], "--format", "atif", "-o", file)
-        elsewhere = {"JOURNEYMAN_HOME": str(filled.home / "elsewhere-atif")}
-        filled("import", file, **elsewhere)
-        (back,) = filled.json("sessions", "list", **elsewhere)
-        assert back["session"]["source"] == "atif"
-        assert (back["calls"], back["answered"]) == (one["calls"], one["answered"])
 
     def test_deletion_asks_for_confirmation_and_survives_another_import(
         self, filled: Command

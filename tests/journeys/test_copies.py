@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from tests.program import Command
+from tests.samples.claude_code_log import encode_lines, fork_lines
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus
-from journeyman.testing.claude_code_log import encode_lines, fork_lines
 
 FORK = "0f0c5e1e-0000-4000-8000-000000000001"
 AT = 4_000_000_000.0

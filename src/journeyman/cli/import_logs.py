@@ -93,8 +93,8 @@ def import_(
 
     Without a PATH, searches the folders where Hermes, Claude Code, Codex, opencode, GitHub
     Copilot CLI, pi and Gemini CLI keep their logs. Unchanged logs are not read again; a log that
-    grew is read from where it ended. The sample sessions come from scripted agents that run their
-    calls for real while you wait.
+    grew is read from where it ended. The sample sessions were recorded by scripted agents that
+    really ran their calls.
 
     Examples:
       journeyman import                                the logs found on this machine
@@ -104,8 +104,7 @@ def import_(
       journeyman import --sample                       sample sessions, to try things with
 
     Sources: hermes, hermes_export, claude_code, codex, opencode, copilot, pi, gemini, openai,
-    atif, tau_bench, tau2, mini_swe_agent, sharegpt, journeyman. Files of other programs are never
-    changed.
+    journeyman. Files of other programs are never changed.
     """
     if sample and paths:
         raise click.UsageError("Pass paths or --sample, not both.")

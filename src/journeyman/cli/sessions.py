@@ -13,7 +13,6 @@ from journeyman.cli.session_view import ListedSession
 from journeyman.facade.journeyman import Journeyman
 from journeyman.facade.transcript import Transcript
 from journeyman.records import SessionOverview
-from journeyman.records.atif import atif_trajectory
 from journeyman.records.errors import WrongInput
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import openai_messages
@@ -230,7 +229,6 @@ def _openai_chat(exported: ExportedSession) -> object:
 _EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
     "journeyman": lambda exported: exported,
     "openai": _openai_chat,
-    "atif": atif_trajectory,
 }
 """The forms of an exported session, each as a value that is written as JSON."""
 
@@ -239,8 +237,7 @@ _EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
 @option(
     "--format",
-    "journeyman is complete and can be imported again; openai is chat messages; atif is a"
-    " trajectory for other tools.",
+    "journeyman is complete and can be imported again; openai is chat messages.",
     dest="form",
     type=click.Choice([*_EXPORT_FORMATS]),
     default="journeyman",
@@ -268,7 +265,6 @@ def export(
       journeyman sessions export 0442a060 -o to-send.jsonl
       journeyman sessions export 0442a060 --raw > session.jsonl
       journeyman sessions export 0442a060 --format openai -o chat.json
-      journeyman sessions export 0442a060 --format atif -o trajectory.json
     """
     exported = [journeyman.sessions.export(id_, redacted=not raw) for id_ in session_ids]
     records = map(_EXPORT_FORMATS[form], exported)

@@ -188,7 +188,7 @@ class _Tour:
         else:
             if not self._wants_sample:
                 self._print("This machine has no agent logs, so these are samples.")
-            self._print("Scripted agents ran these calls for real a moment ago.")
+            self._print("Scripted agents really ran these calls.")
             self._logs = [write_corpus(self._folder / "samples").folder]
         with formatting.progress_bar("Importing", "logs") as progress:
             report = self._journeyman.import_logs(self._logs, progress=progress)

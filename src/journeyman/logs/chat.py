@@ -4,7 +4,7 @@ memory into a session.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import msgspec
@@ -163,28 +163,25 @@ class ChatParser:
         return call[0]
 
 
-def parse_each(
-    values: Iterable[Any],
-    read: Callable[[Any, int, int], Sequence[Message | Usage]],
-    *,
-    what: str = "message",
-    label: Callable[[Any, int], object] = lambda _, index: index + 1,
+def chat_parts(
+    values: Iterable[Any], *, model: str = "", with_usage: bool = True
 ) -> Iterator[Message | Usage | Skip]:
-    """Call `read` with each value, its index and its position among the messages, and yield the
-    results. A value that cannot be used becomes a skip that names it.
+    """Yield the messages of one conversation and the usage recorded with them. A message that
+    cannot be used becomes a skip that names it.
     """
-    position = 0
-    for index, value in enumerate(values):
-        if isinstance(value, Skip):
-            yield value
-            continue
+    chat, position = ChatParser(), 0
+    for index, raw in enumerate(values):
         try:
-            parts = read(value, index, position)
+            messages = chat.read(raw, str(index), position, model=model)
         except BadMessage as error:
-            yield Skip(line=0, reason=f"{what} {label(value, index)}: {error}")
+            yield Skip(line=0, reason=f"message {index + 1}: {error}")
             continue
-        position += sum(isinstance(part, Message) for part in parts)
-        yield from parts
+        position += len(messages)
+        yield from messages
+        key, answered_by = f"usage-{index}", messages[-1].model
+        usage = parse_usage(raw.get("usage"), key, model=answered_by, at=message_time(raw))
+        if usage and with_usage:
+            yield usage
 
 
 def is_message(value: Any) -> bool:
@@ -207,7 +204,6 @@ def parse_usage(
     key: str,
     *,
     model: str = "",
-    task: str = "",
     at: float | None = None,
     cost: Any = None,
 ) -> Usage | None:
@@ -231,7 +227,6 @@ def parse_usage(
     return Usage(
         key=key,
         model=model,
-        task=task,
         at=at,
         input_tokens=prompt,
         output_tokens=answer,

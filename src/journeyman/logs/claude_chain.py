@@ -3,7 +3,6 @@ were written twice. At most one model answer is open, waiting for further lines;
 are passed on in fragments.
 """
 
-import base64
 import hashlib
 import zlib
 from collections import OrderedDict
@@ -86,7 +85,6 @@ class Chain:
         self.has_messages: bool = memory.get("told", False)
         self.begins_at: int = memory.get("open_at", begins_at)
         self.generation: int = memory.get("generation", 0)
-        self.touched_line = 0
         self.answer: OpenAnswer | None = None
         self._pending = FragmentBuilder(replaces=replaces and not self.has_messages)
         self._prompts: OrderedDict[str, list[Any]] = OrderedDict(memory.get("prompts", {}))
@@ -160,11 +158,11 @@ class Chain:
         self._characters = 0
         yield from self._pending.fragments(self.session, read_bytes)
 
-    def memory(self, *, prompts: bool = True) -> dict[str, Any]:
+    def memory(self) -> dict[str, Any]:
         """Return the state that the next read needs to continue this conversation."""
         flags = {"told": self.has_messages, "generation": self.generation}
         memory: dict[str, Any] = {name: value for name, value in flags.items() if value}
-        if prompts and self._prompts:
+        if self._prompts:
             memory |= {"prompts": dict(self._prompts), "last_answer_at": self._last_answer_at}
         if self.answer is not None:
             memory["open_at"] = self.answer.offset
@@ -176,37 +174,25 @@ class Chain:
         self._characters += len(message.text) + sum(len(c.arguments) for c in message.tool_calls)
 
 
-MAX_LINE_IDS = 20_000
-_NAME_BYTES = 6
-_CONTENT_BYTES = 6
+_MAX_LINE_IDS = 20_000
 
 
 class LineIds:
     """The lines read so far, by id; `memory` is the result of `before` at the end of a read."""
 
-    def __init__(self, memory: str = "", *, limit: int = MAX_LINE_IDS) -> None:
-        self._limit = limit
-        packed, size = base64.b64decode(memory), _NAME_BYTES + _CONTENT_BYTES
-        entries = (packed[at : at + size] for at in range(0, len(packed), size))
-        # Ordered, because repeatedly removing the first key of a plain dict is slow.
-        self._lines = OrderedDict((e[:_NAME_BYTES], (e[_NAME_BYTES:], -1)) for e in entries)
+    def __init__(self, memory: dict[str, int]) -> None:
+        self._lines = {key: (checksum, -1) for key, checksum in memory.items()}
 
     def compare(self, name: str, line: Line) -> Literal["new", "same", "other"]:
         """Return whether the id is new, or was used by a line with the same or other content."""
-        data = line.data.rstrip()
-        # Enough to distinguish two lines with one id, at a quarter of the cost of a real digest.
-        checksum = zlib.crc32(data) << 16 | len(data) & 0xFFFF
-        content = checksum.to_bytes(_CONTENT_BYTES, "big")
-        key = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=_NAME_BYTES).digest()
+        checksum = zlib.crc32(line.data.rstrip())
+        key = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=6).hexdigest()
         if key in self._lines:
-            return "same" if self._lines[key][0] == content else "other"
-        self._lines[key] = (content, line.offset)
-        if len(self._lines) > self._limit:
-            self._lines.popitem(last=False)
+            return "same" if self._lines[key][0] == checksum else "other"
+        self._lines[key] = (checksum, line.offset)
         return "new"
 
-    def before(self, offset: int | None) -> str:
-        """Return the packed ids of the lines before this offset, or of all lines."""
-        lines = self._lines.items()
-        packed = [key + data for key, (data, at) in lines if offset is None or at < offset]
-        return base64.b64encode(b"".join(packed)).decode()
+    def before(self, offset: int | None) -> dict[str, int]:
+        """Return the newest lines before this offset, or of all lines."""
+        newest = list(self._lines.items())[-_MAX_LINE_IDS:]
+        return {key: crc for key, (crc, at) in newest if offset is None or at < offset}

@@ -20,8 +20,15 @@ import msgspec
 from msgspec import Raw, Struct
 
 from journeyman.logs.claude_chain import HARNESS_PREFIXES, Chain, LineIds
-from journeyman.logs.claude_hooks import Attachment, opening_of, rewritten_call
-from journeyman.logs.claude_results import is_not_run, recorded_flags, refuser, text_of
+from journeyman.logs.claude_results import (
+    Attachment,
+    is_not_run,
+    opening_of,
+    recorded_flags,
+    refuser,
+    rewritten_call,
+    text_of,
+)
 from journeyman.logs.fields import as_text, seconds
 from journeyman.logs.line_reader import BadLine, Line, Lines, read_lines
 from journeyman.logs.log_file import LogFile
@@ -44,7 +51,7 @@ _UNSET = Raw()
 _decode_any = msgspec.json.Decoder().decode
 
 
-_IDLE_LINES = 2_000
+_FLUSHED_LINES = 2_000
 _MAX_SIDE_LINES = 20_000
 _SAVED_SIDE_LINES = 200
 
@@ -137,16 +144,17 @@ class _Transcript:
         self._resumed = since is not None
         self._resumed_at = since.offset if since else 0
         self._chains: dict[str, Chain] = {}
-        self._idle: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
+        self._saved: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
         self._side_roots: OrderedDict[str, str] = OrderedDict(memory.get("side_roots", {}))
-        self._line_ids = LineIds(memory.get("copies", ""))
+        self._line_ids = LineIds(memory.get("copies", {}))
         self._titles: dict[str, str] = dict(memory.get("titles", {}))
         self._created: dict[str, float | None] = {}
 
     def handle(self, entry: _Entry, line: Line) -> None:
         """Process one line and add complete fragments to `ready`. Raises BadLine."""
-        if line.number % _IDLE_LINES == 0:
-            self._retire(line)
+        if line.number % _FLUSHED_LINES == 0:  # so that memory does not grow with the log
+            for chain in self._chains.values():
+                self.ready += chain.fragments(line.offset)
         if entry.custom_title and entry.session_id:
             self._titles[entry.session_id] = entry.custom_title
         if entry.type not in ("user", "assistant", "system"):
@@ -162,7 +170,6 @@ class _Transcript:
         if copy == "same":
             return
         chain = self._chain(entry, key)
-        chain.touched_line = line.number
         if line.offset < chain.begins_at:
             return
         if copy == "other":
@@ -220,7 +227,7 @@ class _Transcript:
         open_answers = [chain.answer for chain in self._chains.values() if chain.answer]
         first = min(open_answers, key=lambda answer: answer.offset, default=None)
         memory = {
-            "chains": {**self._idle, **chains},
+            "chains": {**self._saved, **chains},
             "side_roots": dict(list(self._side_roots.items())[-_SAVED_SIDE_LINES:]),
             "titles": {n: t for n, t in self._titles.items() if not self._has_messages(n)},
             "copies": self._line_ids.before(first.offset if first else None),
@@ -251,7 +258,7 @@ class _Transcript:
 
     def _has_messages(self, name: str) -> bool:
         chain = self._chains.get(name)
-        return chain.has_messages if chain else bool(self._idle.get(name, {}).get("told"))
+        return chain.has_messages if chain else bool(self._saved.get(name, {}).get("told"))
 
     def _chain(self, entry: _Entry, key: str) -> Chain:
         name = str(entry.session_id)
@@ -263,7 +270,7 @@ class _Transcript:
         if name not in self._chains:
             self._chains[name] = Chain(
                 self._session(name, lineage),
-                self._idle.pop(name, {}),
+                self._saved.pop(name, {}),
                 begins_at=self._resumed_at,
                 replaces=not self._resumed,
             )
@@ -279,15 +286,6 @@ class _Transcript:
         if len(roots) > _MAX_SIDE_LINES:
             roots.popitem(last=False)
         return root[:8]
-
-    def _retire(self, line: Line) -> None:
-        """Release conversations that have been idle for long, so that memory stays flat."""
-        for name, chain in list(self._chains.items()):
-            if line.number - chain.touched_line > _IDLE_LINES:
-                chain.finish_answer()
-                self.ready += chain.fragments(line.offset)
-                self._idle[name] = chain.memory(prompts=False)
-                del self._chains[name]
 
 
 def _add_answer_line(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:

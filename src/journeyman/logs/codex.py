@@ -1,7 +1,6 @@
 """Reader for Codex CLI rollouts, in the bare format of its first versions and the wrapped format of
 later ones. Events that repeat messages for the screen, and history that a compaction carries over,
-are skipped. Exit codes are parsed in `codex_output`; `codex_processes` follows the processes that
-outlive the call that started them.
+are skipped. Exit codes, and processes that outlive their calls, are read in `codex_output`.
 """
 
 import re
@@ -14,11 +13,12 @@ from msgspec import Struct
 from journeyman.logs.codex_output import (
     CALL_END_EVENTS,
     CallEnd,
+    Processes,
+    drop_oldest,
     merge_reports,
     parse_end_event,
     parse_tool_output,
 )
-from journeyman.logs.codex_processes import Processes, drop_oldest
 from journeyman.logs.fields import (
     as_json,
     as_text,
@@ -90,10 +90,7 @@ class CodexReader:
         """Return whether one of the first two lines is a wrapped line or a session header."""
         if not log.is_object:
             return False
-        if any(_is_wrapped(value) or _is_header(value) for value in log.first_lines[:2]):
-            return True
-        # Instructions can make the header line longer than the head of the log.
-        return not log.first_lines and {"payload.id", "payload.cli_version"} <= log.keys
+        return any(_is_wrapped(value) or _is_header(value) for value in log.first_lines[:2])
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the file's only session, from where the last read ended."""

@@ -5,8 +5,6 @@ subagent stand in the log of its parent, under an agent id of their own; they be
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from journeyman.logs.fields import (
     as_json,
     as_text,
@@ -17,8 +15,8 @@ from journeyman.logs.fields import (
     uncached,
     whole_number,
 )
-from journeyman.logs.line_reader import BadLine, Line, memory_of, read_resumable
-from journeyman.logs.line_session import RUNNING, LineSession
+from journeyman.logs.line_reader import BadLine, Line
+from journeyman.logs.line_session import RUNNING, EventLog, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -42,9 +40,8 @@ class CopilotReader:
     def recognises(self, log: LogFile) -> bool:
         return log.is_object and any(_is_event(value) for value in log.first_lines[:2])
 
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        """Read the session and those of its subagents, from where the last read ended."""
-        return read_resumable(self.name, log, since, _EventState, lambda saved: _Events(log, saved))
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
+        return _Events(log).events()
 
 
 def _is_event(value: Any) -> bool:
@@ -54,19 +51,6 @@ def _is_event(value: Any) -> bool:
         and "sessionId" in only_object(value.get("data"))
         and "parentId" in value
     )
-
-
-class _EventState(Struct):
-    """State needed to resume reading: the id of the session, and for it (under an empty name) and
-    for each of its subagents the number of compactions so far; `failed` names those whose last turn
-    ended in an error.
-    """
-
-    session: str = ""
-    model: str = ""
-    cwd: str = ""
-    generations: dict[str, int] = {}
-    failed: set[str] = set()
 
 
 class _Event(NamedTuple):
@@ -83,15 +67,15 @@ class _Event(NamedTuple):
         return f"@{self.line.offset}"
 
 
-class _Events:
-    """Turns the events of one log into sessions."""
+class _Events(EventLog):
+    """Turns the events of one log into sessions: its own, and one for each subagent. `_failed` has
+    the agents whose last turn ended in an error.
+    """
 
-    def __init__(self, log: LogFile, saved: _EventState | None) -> None:
-        self.ready: list[LogEvent] = []
-        self._log = log
-        self._state = saved or _EventState()
-        self._stored = frozenset(self._state.generations)
-        self._sessions: dict[str, LineSession] = {}
+    def __init__(self, log: LogFile) -> None:
+        super().__init__(log, CopilotReader.name)
+        self._id = self._model = self._cwd = ""
+        self._failed: set[str] = set()
         self._handlers = {
             "session.start": self._start,
             "session.resume": self._start,
@@ -107,51 +91,34 @@ class _Events:
             "tool.execution_complete": self._add_result,
         }
 
-    def memory(self) -> dict[str, Any]:
-        return memory_of(self._state)
-
-    def close(self, read_bytes: int) -> Iterator[LogEvent]:
-        for session in self._sessions.values():
-            yield from session.fragments(read_bytes)
-
-    def handle(self, value: Any, line: Line) -> None:
-        """Process one event. Raises BadLine."""
-        if not isinstance(value, dict):
-            raise BadLine(f"expected a JSON object, found {type(value).__name__}")
+    def read(self, value: dict[str, Any], line: Line) -> None:
         handler = self._handlers.get(only_text(value.get("type")))
         if handler is None:
             return  # progress of a turn, permission requests, notices
         if not isinstance(value.get("data"), dict):
             raise BadLine(f"the data of an event is {type(value.get('data')).__name__}")
-        if not self._state.session:
-            self._state.session = only_text(value["data"].get("sessionId")) or path_id(self._log)
+        self._id = self._id or only_text(value["data"].get("sessionId")) or path_id(self.log)
         agent = only_text(value.get("agentId"))
         session = self._session(agent)
         handler(_Event(session, agent, value["data"], seconds(value.get("timestamp")), line))
-        if line.whole and session.is_full:
-            self.ready += session.fragments(line.offset)
 
     def _session(self, agent: str) -> LineSession:
-        if agent not in self._sessions:
-            # The id of a subagent may be that of a call, which is unique only in its session.
-            id_ = f"agent-{agent}-{self._state.session}" if agent else self._state.session
-            session = LineSession(self._log, CopilotReader.name, id_, resumed=agent in self._stored)
-            if agent:
-                parent = self._session("").id
-                lineage = Lineage(parent=parent, kind="subagent")
-                session.facts.update(lineage=lineage, cwd=self._state.cwd)
-            self._state.generations.setdefault(agent, 0)
-            self._sessions[agent] = session
-        return self._sessions[agent]
+        is_new = agent not in self.sessions
+        # The id of a subagent may be that of a call, which is unique only in its session.
+        session = self.open_session(f"agent-{agent}-{self._id}" if agent else self._id, agent)
+        if agent and is_new:
+            lineage = Lineage(parent=self._session("").id, kind="subagent")
+            session.facts.update(lineage=lineage, cwd=self._cwd)
+        return session
 
     def _start(self, event: _Event) -> None:
         context = only_object(event.data.get("context"))
-        self._state.cwd = only_text(context.get("cwd")) or self._state.cwd
-        self._state.model = only_text(event.data.get("selectedModel")) or self._state.model
+        self._cwd = only_text(context.get("cwd")) or self._cwd
+        self._model = only_text(event.data.get("selectedModel")) or self._model
         event.session.facts.update(
-            cwd=self._state.cwd,
+            cwd=self._cwd,
             git_branch=only_text(context.get("branch")),
-            model=self._state.model,
+            model=self._model,
         )
         if "startTime" in event.data:
             event.session.facts["started_at"] = seconds(event.data["startTime"]) or event.at
@@ -161,7 +128,7 @@ class _Events:
     def _change_model(self, event: _Event) -> None:
         event.session.facts["model"] = only_text(event.data.get("newModel"))
         if not event.agent:
-            self._state.model = only_text(event.data.get("newModel")) or self._state.model
+            self._model = only_text(event.data.get("newModel")) or self._model
 
     def _start_subagent(self, event: _Event) -> None:
         if event.agent:
@@ -174,18 +141,18 @@ class _Events:
 
     def _end_in_error(self, event: _Event) -> None:
         event.session.facts["end_reason"] = "error"
-        self._state.failed.add(event.agent)
+        self._failed.add(event.agent)
 
     def _shut_down(self, event: _Event) -> None:
         event.session.facts["ended_at"] = event.at
-        if event.agent not in self._state.failed:
+        if event.agent not in self._failed:
             event.session.facts["end_reason"] = only_text(event.data.get("shutdownType"))
 
     def _add_prompt(self, event: _Event) -> None:
         origin = only_text(event.data.get("source"))
         kind: MessageKind = "plain" if not origin or origin.startswith("agent-") else "harness"
         event.session.facts["end_reason"] = RUNNING
-        self._state.failed.discard(event.agent)
+        self._failed.discard(event.agent)
         self._add(event, role="user", text=as_text(event.data.get("content")), kind=kind)
 
     def _add_instructions(self, event: _Event) -> None:
@@ -206,7 +173,7 @@ class _Events:
                 text=text,
                 reasoning=reasoning,
                 tool_calls=calls,
-                model=only_text(event.data.get("model")) or self._state.model,
+                model=only_text(event.data.get("model")) or self._model,
             )
 
     def _add_result(self, event: _Event) -> None:
@@ -229,7 +196,7 @@ class _Events:
             event.session.add_usage(_usage(used, event.key, event.at, task="compression"))
         if event.data.get("success") is not True:
             return
-        self._state.generations[event.agent] += 1
+        event.session.generation += 1
         if text := only_text(event.data.get("summaryContent")):
             self._add(event, role="user", text=text, kind="summary")
 
@@ -237,8 +204,7 @@ class _Events:
         event.session.add_usage(_usage(only_object(event.data.get("usage")), event.key, event.at))
 
     def _add(self, event: _Event, **fields: Any) -> None:
-        generation = self._state.generations[event.agent]
-        event.session.add(event.line, at=event.at, generation=generation, **fields)
+        event.session.add(event.line, at=event.at, **fields)
 
 
 def _tool_call(request: Any) -> ToolCall:

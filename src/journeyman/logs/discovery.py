@@ -1,6 +1,5 @@
 """Finds logs: the default locations of each agent, and the files in a folder that may be logs."""
 
-import errno
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -81,11 +80,9 @@ def _expanded(path: Path | str) -> Path:
         return Path(path)
 
 
-def find_log_files(
-    folder: Path, problems: list[Problem], ignored: list[Problem] | None = None
-) -> Iterator[Path]:
+def find_log_files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
     """Yield the files below a folder that may be logs, in a fixed order. Folders that cannot be
-    read are added to `problems`, links that lead nowhere new to `ignored`.
+    read are added to `problems`.
     """
 
     def report_unreadable(error: OSError) -> None:
@@ -94,11 +91,6 @@ def find_log_files(
             reason = f"{path} cannot be read: {error.strerror}"
             problems.append(Problem(path=path, reason=reason))
 
-    def report_ignored(link: str, reason: str) -> None:
-        if ignored is not None:
-            path = printable(link)
-            ignored.append(Problem(path=path, reason=f"{path} is skipped: {reason}."))
-
     visited = set()
     for parent, folders, names in os.walk(folder, onerror=report_unreadable, followlinks=True):
         # Links to folders are followed, because logs are often moved to another disk; a link back
@@ -106,22 +98,11 @@ def find_log_files(
         real = os.path.realpath(parent)
         if real in visited:
             folders.clear()
-            if Path(parent).is_symlink():
-                report_ignored(parent, "it is a link to a folder that is searched anyway")
             continue
         visited.add(real)
         folders.sort()
-        for name in sorted(names):
-            path = Path(parent, name)
-            if name.lower().endswith(LOG_ENDINGS):
-                yield path
-            elif path.is_symlink() and _is_circular(path):
-                report_ignored(str(path), "it is a link that leads back to itself")
+        yield from (Path(parent, name) for name in sorted(names) if _is_log_name(name))
 
 
-def _is_circular(link: Path) -> bool:
-    try:
-        link.stat()
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
+def _is_log_name(name: str) -> bool:
+    return name.lower().endswith(LOG_ENDINGS)

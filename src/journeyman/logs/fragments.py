@@ -1,29 +1,23 @@
-"""Reads logs that hold whole sessions, one per line or in a JSON document that is streamed: groups
+"""Reads logs that hold whole sessions, one per line or in a JSON document: groups
 their messages into fragments and makes session ids unique within one log. Includes the reader of
 Journeyman's own export.
 """
 
-import gzip
 import hashlib
-import zlib
-from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from journeyman.logs.fields import generation_number, has_valid_numbers, whole_number
-from journeyman.logs.json_document import MAX_VALUE_BYTES, BrokenDocument, Value, split_document
 from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
     BadLine,
     Line,
     Lines,
-    decode_repaired,
     read_lines,
-    repaired_json,
 )
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import MAX_EXPORT_BYTES, MAX_VALUE_BYTES, LogFile
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -37,7 +31,6 @@ from journeyman.records import (
 )
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.session import REDACTED_DETAIL
-from journeyman.text.strict_json import InvalidJson, decode_json
 
 _FIRST_MARK_LINES = 500
 
@@ -188,80 +181,13 @@ class _SessionLines:
 
 
 def read_session_list(
-    log: LogFile, reader: str, prefix: str, read: ReadSession
+    log: LogFile, reader: str, values: Iterable[Any], read: ReadSession
 ) -> Iterator[LogEvent]:
-    """Read a document that holds whole sessions in the list at `prefix`. With an empty prefix the
-    document itself is one session, number 0.
-    """
+    """Read a document that holds these whole sessions, numbered from 1."""
     sessions = _SessionParser(read, {}, unique_ids=True)
-    for number, value in enumerate(document_items(log, prefix), 1 if prefix else 0):
-        if isinstance(value, Skip):
-            yield value
-        else:
-            yield from sessions.events(value, number)
+    for number, value in enumerate(values, 1):
+        yield from sessions.events(value, number)
     yield Mark(state=log.state(reader))
-
-
-def document_items(log: LogFile, prefix: str) -> Iterator[Any | Skip]:
-    """Yield the elements of a document at `prefix` ("item" for a top-level list, "messages.item"
-    for a list under a key, empty for the document itself), one at a time. An element that cannot
-    be used becomes a skip, and so does the rest of a broken document.
-    """
-    target = tuple(filter(None, prefix.split(".")))
-    with log.open() as file:
-        values = split_document(
-            file, target.__eq__, lambda path: path == target[: len(path)] and path != target
-        )
-        try:
-            for number, value in enumerate(values, 1):
-                yield from _decode_item(value, f"item {number}" if target else "the document")
-        except _READ_ERRORS as error:
-            reason = f"the rest of the document cannot be parsed: {error}"
-            yield Skip(line=0, reason=reason)
-
-
-def _decode_item(value: Value, name: str) -> Iterator[Any | Skip]:
-    try:
-        yield _decode_value(value)
-    except UnicodeDecodeError:
-        text = (value.data or b"").decode("utf-8", "replace")
-        yield Skip(line=0, reason=f"{name}: not valid UTF-8; invalid bytes were replaced")
-        try:
-            yield decode_json(repaired_json(text))
-        except ValueError as error:
-            yield Skip(line=0, reason=f"{name} cannot be parsed: {error}")
-    except ValueError as error:
-        yield Skip(line=0, reason=f"{name} cannot be parsed: {error}")
-
-
-def _decode_value(value: Value) -> Any:
-    if value.data is None:
-        raise InvalidJson(f"it has more than {MAX_VALUE_BYTES:,} bytes")
-    return decode_repaired(value.data)
-
-
-def document_fields(log: LogFile, *, without: Container[str]) -> dict[str, Any]:
-    """Return the values of a document's top-level keys, except the keys in `without`. For a broken
-    document, return the values before the error.
-    """
-    fields: dict[str, Any] = {}
-    with log.open() as file:
-        values = split_document(
-            file, lambda path: len(path) == 1 and path[0] not in without, lambda path: not path
-        )
-        # Not reported here: reading the elements meets the same error and reports it.
-        with suppress(*_READ_ERRORS):
-            for value in values:
-                with suppress(ValueError):
-                    fields[value.path[0]] = _decode_value(value)
-    return fields
-
-
-_READ_ERRORS = (BrokenDocument, EOFError, zlib.error, gzip.BadGzipFile)
-
-
-# A line of Journeyman's own export is a whole session.
-_MAX_EXPORT_LINE_BYTES = 64 * 1024 * 1024
 
 
 def _has_valid_numbers(message: Message) -> bool:
@@ -296,5 +222,5 @@ class JourneymanExportReader:
             return session, (*exported.usage, *exported.messages)
 
         return read_session_lines(
-            log, since, self.name, read, unique_ids=False, max_bytes=_MAX_EXPORT_LINE_BYTES
+            log, since, self.name, read, unique_ids=False, max_bytes=MAX_EXPORT_BYTES
         )

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from journeyman.logs.fields import (
     as_json,
     as_text,
@@ -22,9 +20,8 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.file_access import open_regular
-from journeyman.logs.fragments import document_fields, document_items
-from journeyman.logs.line_reader import BadLine, Line, memory_of, read_resumable
-from journeyman.logs.line_session import LineSession
+from journeyman.logs.line_reader import BadLine, Line
+from journeyman.logs.line_session import EventLog, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -59,41 +56,26 @@ class GeminiReader:
             return any(_is_header(value) for value in log.first_lines[:1])
         return {"sessionId", "projectHash", "messages"} <= log.keys
 
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        """Read the file's only session, a chat of lines from where the last read ended."""
-        if not log.is_jsonl:
-            return self._read_document(log)
-        return read_resumable(self.name, log, since, _ChatState, lambda saved: _Chat(log, saved))
-
-    def _read_document(self, log: LogFile) -> Iterator[LogEvent]:
-        chat = _Chat(log, None)
-        chat.handle(document_fields(log, without={"messages"}), Line(0, 0, b"", whole=True))
-        for number, record in enumerate(document_items(log, "messages.item"), 1):
-            if isinstance(record, Skip):
-                yield record
-                continue
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
+        if log.is_jsonl:
+            yield from _Chat(log).events()
+            return
+        facts = only_object(log.document)
+        messages = facts.pop("messages", None)
+        chat = _Chat(log)
+        chat.handle(facts, Line(0, 0, b"", whole=True))
+        for number, record in enumerate(messages if isinstance(messages, list) else [], 1):
             try:
                 chat.handle(record, Line(number, number, b"", whole=True))
             except BadLine as error:
                 yield Skip(line=0, reason=f"message {number}: {error}")
-            yield from chat.ready
-            chat.ready = []
+        yield from chat.ready
         yield from chat.close(log.size)
         yield Mark(state=log.state(self.name))
 
 
 def _is_header(value: Any) -> bool:
     return isinstance(value, dict) and {"sessionId", "projectHash", "startTime"} <= value.keys()
-
-
-class _ChatState(Struct):
-    """State needed to resume reading. `seen` has the position of each message by its id, and marks
-    for tokens, calls and results.
-    """
-
-    session: str = ""
-    generation: int = 0
-    seen: dict[str, int] = {}
 
 
 class _Content(NamedTuple):
@@ -105,32 +87,17 @@ class _Content(NamedTuple):
     responses: list[dict[str, Any]]
 
 
-class _Chat:
-    """Turns the records of one chat into a session."""
+class _Chat(EventLog):
+    """Turns the records of one chat into a session. `_seen` has the position of each message by its
+    id, and marks for tokens, calls and results.
+    """
 
-    def __init__(self, log: LogFile, saved: _ChatState | None) -> None:
-        self.ready: list[LogEvent] = []
-        self._log = log
-        self._state = saved or _ChatState()
-        self._resumed = saved is not None
-        self._session: LineSession | None = None
+    def __init__(self, log: LogFile) -> None:
+        super().__init__(log, GeminiReader.name)
+        self._seen: dict[str, int] = {}
 
-    def memory(self) -> dict[str, Any]:
-        return memory_of(self._state)
-
-    def close(self, read_bytes: int) -> Iterator[LogEvent]:
-        if self._session is not None:
-            yield from self._session.fragments(read_bytes)
-
-    def handle(self, value: Any, line: Line) -> None:
-        """Process one record. Raises BadLine."""
-        if not isinstance(value, dict):
-            raise BadLine(f"expected a JSON object, found {type(value).__name__}")
-        if self._session is None:
-            id_ = self._state.session or only_text(value.get("sessionId")) or path_id(self._log)
-            self._state.session = id_
-            self._session = LineSession(self._log, GeminiReader.name, id_, resumed=self._resumed)
-        session = self._session
+    def read(self, value: dict[str, Any], line: Line) -> None:
+        session = self.open_session(only_text(value.get("sessionId")) or path_id(self.log))
         if _is_header(value) or "$set" in value:
             changes = only_object(value.get("$set", value))
             self._read_facts(session, changes)
@@ -138,19 +105,19 @@ class _Chat:
             if isinstance(messages, list):
                 self._read_history(session, [only_object(record) for record in messages], line)
         elif "$rewindTo" in value:
-            self._rewind(session, only_text(value["$rewindTo"]), line)
+            # Undo a message and everything after it; an unknown message undoes everything.
+            start = self._seen.get(only_text(value["$rewindTo"]), 0)
+            session.undo(start, line.offset)
         else:
             self._read_record(session, value, line)
-        if line.whole and session.is_full:
-            self.ready += session.fragments(line.offset)
 
     def _read_facts(self, session: LineSession, fields: dict[str, Any]) -> None:
-        if "startTime" in fields and "started" not in self._state.seen:
-            self._state.seen["started"] = 1
+        if "startTime" in fields and "started" not in self._seen:
+            self._seen["started"] = 1
             session.facts["started_at"] = seconds(fields["startTime"])
-            session.facts["cwd"] = _project_root(self._log, fields)
+            session.facts["cwd"] = _project_root(self.log, fields)
             if fields.get("kind") == "subagent":
-                parent = SessionId(self._log.path.parent.name)
+                parent = SessionId(self.log.path.parent.name)
                 session.facts["lineage"] = Lineage(parent=parent, kind="subagent")
         if title := only_text(fields.get("summary")):
             session.facts["title"] = title
@@ -165,13 +132,9 @@ class _Chat:
         for record in records:
             if is_compressed and not _is_summary(record):
                 id_ = only_text(record.get("id"))
-                self._state.seen.setdefault(id_, session.next_position(line))
+                self._seen.setdefault(id_, session.next_position(line))
             else:
                 self._read_record(session, record, line)
-
-    def _rewind(self, session: LineSession, id_: str, line: Line) -> None:
-        """Undo a message and everything after it; an unknown message undoes everything."""
-        session.undo(self._state.seen.get(id_, 0), line.offset)
 
     def _read_record(self, session: LineSession, record: dict[str, Any], line: Line) -> None:
         kind, id_ = record.get("type"), only_text(record.get("id"))
@@ -181,9 +144,9 @@ class _Chat:
             raise BadLine("a message has no id")
         at = seconds(record.get("timestamp"))
         content = _sorted_content(record.get("content"))
-        is_new = id_ not in self._state.seen
+        is_new = id_ not in self._seen
         if is_new:
-            self._state.seen[id_] = session.next_position(line)
+            self._seen[id_] = session.next_position(line)
         if kind == "user":
             if is_new and content.text:
                 self._add_prompt(session, content.text, at, line)
@@ -204,8 +167,9 @@ class _Chat:
         reasoning = content.reasoning or _thoughts(thoughts if isinstance(thoughts, list) else [])
         text, reasoning = (content.text, reasoning) if is_new else ("", "")
         if text or reasoning or requests:
-            self._add(
-                *(session, line, at),
+            session.add(
+                line,
+                at=at,
                 role="assistant",
                 text=text,
                 reasoning=reasoning,
@@ -222,10 +186,10 @@ class _Chat:
         kind: MessageKind = "plain"
         if text.lstrip().startswith(_SUMMARY_PREFIX):
             kind = "summary"
-            self._state.generation += 1
+            session.generation += 1
         elif text.lstrip().startswith(_HARNESS_PREFIXES):
             kind = "harness"
-        self._add(session, line, at, role="user", text=text, kind=kind)
+        session.add(line, at=at, role="user", text=text, kind=kind)
 
     def _add_result(
         self, session: LineSession, call: dict[str, Any], at: float | None, line: Line
@@ -235,8 +199,9 @@ class _Chat:
             return
         text, is_error = _result_text(result, id_)
         name = only_text(call.get("name"))
-        self._add(
-            *(session, line, at),
+        session.add(
+            line,
+            at=at,
             role="tool",
             text=text,
             tool_call_id=id_,
@@ -252,13 +217,10 @@ class _Chat:
         )
 
     def _is_first(self, mark: str) -> bool:
-        if mark in self._state.seen:
+        if mark in self._seen:
             return False
-        self._state.seen[mark] = 1
+        self._seen[mark] = 1
         return True
-
-    def _add(self, session: LineSession, line: Line, at: float | None, **fields: Any) -> None:
-        session.add(line, at=at, generation=self._state.generation, **fields)
 
 
 def _is_summary(record: dict[str, Any]) -> bool:

@@ -3,8 +3,8 @@ Copies made by an in-place compaction, rows that the user undid, and background 
 versions left in the conversation are omitted.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Set
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -16,12 +16,18 @@ from journeyman.logs.fragments import Part, in_fragments, read_session_lines
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
-from journeyman.logs.sqlite_database import BUSY_TIMEOUT_S, Database, has_tables, open_database
-from journeyman.records import LogEvent, LogState, Mark, Message, Session, Skip
+from journeyman.logs.sqlite_database import (
+    BUSY_TIMEOUT_S,
+    Database,
+    has_tables,
+    open_database,
+    read_changed_sessions,
+    row_digest,
+)
+from journeyman.records import Fragment, LogEvent, LogState, Message, Session, Skip
 from journeyman.records.copies import MessageTrace, copies_in_place
 from journeyman.records.opening_marks import marked_opening
 
-_SESSIONS_PER_MARK = 200
 _EXPORT_FIELDS = {"id", "source", "started_at", "messages"}
 _OPTIONAL_TABLES = ("session_model_usage",)
 _REQUIRED_COLUMNS = {
@@ -43,34 +49,28 @@ class HermesReader:
         return has_tables(log, _REQUIRED_COLUMNS)
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        """Read the sessions that changed, each as a whole, because Hermes updates rows in place."""
-        old_digests: dict[str, str] = since.memory.get("sessions", {}) if since else {}
-        digests: dict[str, str] = {}
         with open_database(
             log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES, busy_timeout_s=self._busy_timeout_s
         ) as opened:
             database = _HermesDatabase(opened)
-            changed = 0
-            for row, parent_end, digest in database.sessions():
-                session_id = str(row["id"])
-                digests[session_id] = digest
-                if old_digests.get(session_id) == digest:
-                    continue
-                session = hermes_rows.parse_session(row, parent_end, log.name)
-                opening = database.opening(row["id"])
-                session = msgspec.structs.replace(session, opening=opening)
-                omitted: Set[int] = set()
-                if database.has_inactive(row["id"]):
-                    omitted = _omitted(_split(database.messages(row["id"])))
-                rows = _split(database.messages(row["id"]))
-                messages = _conversation(session.id, rows, omitted)
-                usage = usage_of_session(row, database.model_usage(row["id"]))
-                yield from in_fragments(session, chain(usage, messages))
-                changed += 1
-                if changed % _SESSIONS_PER_MARK == 0:
-                    memory = {"sessions": {**old_digests, **digests}}
-                    yield Mark(state=log.state(self.name, memory=memory))
-        yield Mark(state=log.state(self.name, memory={"sessions": digests}))
+            sessions = (
+                (str(row["id"]), digest, partial(_read_session, database, row, parent_end, log))
+                for row, parent_end, digest in database.sessions()
+            )
+            yield from read_changed_sessions(log, self.name, since, sessions)
+
+
+def _read_session(
+    database: "_HermesDatabase", row: Row, parent_end: str | None, log: LogFile
+) -> Iterator[Fragment | Skip]:
+    session = hermes_rows.parse_session(row, parent_end, log.name)
+    session = msgspec.structs.replace(session, opening=database.opening(row["id"]))
+    omitted: Set[int] = set()
+    if database.has_inactive(row["id"]):
+        omitted = _omitted(_split(database.messages(row["id"])))
+    messages = _conversation(session.id, _split(database.messages(row["id"])), omitted)
+    usage = usage_of_session(row, database.model_usage(row["id"]))
+    yield from in_fragments(session, chain(usage, messages))
 
 
 class HermesExportReader:
@@ -198,9 +198,8 @@ class _HermesDatabase:
         ):
             row = dict(record)
             parent_end = ends.get(row.get("parent_session_id"))
-            parts = (row, parent_end, messages.get(row["id"]), usage.get(row["id"]))
-            digest = hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=8)
-            yield row, parent_end, digest.hexdigest()
+            counts = messages.get(row["id"]), usage.get(row["id"])
+            yield row, parent_end, row_digest(row, parent_end, *counts)
 
     def messages(self, session_id: Any) -> Iterator[Row]:
         """Yield all messages of a session, in the order they were written."""

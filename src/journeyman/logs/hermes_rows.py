@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, get_args
 
 from journeyman.logs.fields import as_json, as_text, seconds, whole_number
-from journeyman.logs.line_reader import decode_repaired
 from journeyman.records import (
     Lineage,
     LineageKind,
@@ -23,6 +22,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.copies import MessageTrace, text_trace
+from journeyman.text.strict_json import decode_repaired
 
 Row = Mapping[str, Any]
 

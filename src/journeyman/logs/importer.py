@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ class Importer:
         names = set()
         for path in paths:
             is_folder = os.path.isdir(path)  # noqa: PTH112 - returns False where pathlib raises
-            below = find_log_files(path, self._problems, self._ignored)
+            below = find_log_files(path, self._problems)
             for file in below if is_folder else [path]:
                 name = str(file)
                 with suppress(ValueError):  # not a valid path; reading it reports that
@@ -262,8 +262,6 @@ class Importer:
         self, events: Iterator[LogEvent], log: LogFile, report: Callable[[int], None]
     ) -> None:
         known = self.keeper.sessions_of_log(log.name)
-        known_ids = {id_.removeprefix(f"{source}:") for id_, (source, _) in known.items()}
-        events = _without_unread_sessions(events, known_ids)
         event = next(events, None)
         while event is not None:
             facts: dict[SessionId, tuple[str, bool]] = {}
@@ -352,28 +350,3 @@ def _masked(left_out: list[_LeftOut]) -> list[_LeftOut]:
         msgspec.structs.replace(one, reason=mask_text(readable_line(one.reason)))
         for one in left_out
     ]
-
-
-def _without_unread_sessions(
-    events: Iterable[LogEvent], known: Container[str]
-) -> Iterator[LogEvent]:
-    """Yield the events of a log, without new sessions of which every line was skipped. Such a log
-    is read from its start when it has grown, because only there are the facts of the session.
-    """
-    written: set[str] = set()
-    has_skipped = is_incomplete = False
-    for event in events:
-        if isinstance(event, Fragment):
-            id_, has_content = event.session.id, event.messages or event.usage
-            if has_skipped and not has_content and id_ not in written and id_ not in known:
-                is_incomplete = True
-                continue
-            written.add(id_)
-            has_skipped = False
-        elif isinstance(event, Skip):
-            has_skipped = True
-        elif is_incomplete:
-            start = msgspec.structs.replace(event.state, offset=0, lines=0, digest="", memory={})
-            yield Mark(state=start)
-            continue
-        yield event

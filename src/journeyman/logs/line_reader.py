@@ -5,8 +5,6 @@ offset; any other log is read from the start.
 
 import gzip
 import hashlib
-import json
-import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -14,17 +12,18 @@ from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from journeyman.logs.json_document import MAX_PASSED_BYTES, MAX_VALUE_BYTES
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
 from journeyman.records import LogEvent, LogState, Mark, Skip
-from journeyman.text.json_limits import find_excess
-from journeyman.text.strict_json import ExcessiveJson, InvalidJson, decode_json
+from journeyman.text.strict_json import find_excess, repaired_json
 
 FRAGMENT_MESSAGES = 256
 """Messages in one fragment: enough for an efficient write, few enough that memory stays flat."""
 
 _DIGEST_BYTES = 4096
 _CHUNK_BYTES = 1024 * 1024
+_MAX_PASSED_BYTES = 1024 * 1024 * 1024
+"""If the end of a line is farther away than this, the rest of the log is given up: it is a hole in
+a sparse file, or an archive made to fill the memory."""
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -92,8 +91,8 @@ class Lines:
             too_long = length > self._max_bytes and not whole
             while not whole and too_long and (chunk := file.readline(_CHUNK_BYTES)):
                 length, whole = length + len(chunk), chunk.endswith(b"\n")
-                if length > MAX_PASSED_BYTES:
-                    reason = f"the line has over {MAX_PASSED_BYTES:,} bytes; the rest is skipped"
+                if length > _MAX_PASSED_BYTES:
+                    reason = f"the line has over {_MAX_PASSED_BYTES:,} bytes; the rest is skipped"
                     yield Skip(line=number, reason=reason)
                     return
             if whole:
@@ -151,36 +150,6 @@ class LineDecoder(Generic[T]):
             elif isinstance(error, UnicodeDecodeError):
                 reason = f"not valid UTF-8: {error.reason} at byte {error.start}"
             raise BadLine(reason) from error
-
-
-def repaired_json(data: bytes | str) -> bytes:
-    """Rewrite JSON that only the standard library accepts as standard JSON: JavaScript programs can
-    cut strings inside a surrogate pair, and Python programs write NaN. Raises ValueError if the
-    data is not JSON at all.
-    """
-    # Decoded here, because json.loads mistakes bytes that contain NULs for UTF-16 or UTF-32.
-    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-    if excess := find_excess(text.encode("utf-8", "replace")):
-        raise ExcessiveJson(excess)
-    value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def decode_repaired(data: bytes | str) -> Any:
-    """Return the value of JSON that may need to be repaired. Raises ValueError if it is not JSON or
-    exceeds a limit.
-    """
-    try:
-        return decode_json(data)
-    except ExcessiveJson:
-        raise
-    except InvalidJson:
-        return decode_json(repaired_json(data))
-
-
-def _finite(digits: str) -> float | None:
-    number = float(digits)
-    return number if math.isfinite(number) else None
 
 
 class LineHandler(Protocol[T_contra]):

@@ -5,12 +5,12 @@ modification time, and how to open it.
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from journeyman.logs import json_document
 from journeyman.logs.file_access import (
     NotARegularFile,
     check_regular,
@@ -18,15 +18,18 @@ from journeyman.logs.file_access import (
     is_database,
     open_regular,
 )
-from journeyman.logs.json_document import BYTE_ORDER_MARK, BrokenDocument, split_head
 from journeyman.records import LogState
 from journeyman.records.errors import LogUnreadable, NotALog
-from journeyman.text.strict_json import InvalidJson, decode_json
+from journeyman.text.strict_json import InvalidJson, decode_json, decode_repaired
 
+_EXAMINED_ITEMS = 10
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEAD_BYTES = 256 * 1024
-_KEY_LEVELS = 3
-_KEY_BYTES = 1024 * 1024
-MAX_FIRST_LINE_BYTES = 4 * 1024 * 1024
+MAX_VALUE_BYTES = 32 * 1024 * 1024
+"""Longer lines, documents and columns are not read: they are embedded files, and reading one would
+take more memory than everything else together."""
+MAX_EXPORT_BYTES = 64 * 1024 * 1024
+"""The same for a line of Journeyman's own export, which is a whole session."""
 
 _MAX_EXPANSION = 100
 _MIN_EXPANDED_BYTES = 64 * 1024 * 1024
@@ -74,9 +77,8 @@ class LogFile:
                 return database_header(self.path)
             with self.open() as file:
                 head = file.read(HEAD_BYTES)
-                if b"\n" not in head and len(head) == HEAD_BYTES:
-                    # A very long first line, such as a pasted image: recognition needs all of it.
-                    head += file.readline(MAX_FIRST_LINE_BYTES)
+                if len(head) == HEAD_BYTES:
+                    head += file.readline(MAX_EXPORT_BYTES)  # recognition needs complete lines
                 return head.removeprefix(BYTE_ORDER_MARK)
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
@@ -108,29 +110,34 @@ class LogFile:
     def first_lines(self) -> list[Any]:
         """The first complete lines as JSON values, without the lines that are not JSON."""
         values = []
-        lines = self.head.split(b"\n")
-        if len(self.head) >= HEAD_BYTES - len(BYTE_ORDER_MARK):
-            lines.pop()  # cut off, or empty
-        for line in lines[:50]:
+        for line in self.head.split(b"\n", 50)[:50]:
             with suppress(InvalidJson):
                 values.append(decode_json(line))
         return values
 
     @cached_property
+    def document(self) -> Any:
+        """The whole file as one JSON value. Raises LogUnreadable, or NotALog if it is too long."""
+        try:
+            with self.open() as file:
+                data = file.read(MAX_VALUE_BYTES + 1)
+            if len(data) > MAX_VALUE_BYTES:
+                limit = f"{MAX_VALUE_BYTES:,} bytes"
+                raise NotALog(f"{self.path} is a document of more than {limit}. Use JSON lines.")
+            return decode_repaired(data.decode("utf-8-sig", "replace"))
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            raise LogUnreadable(f"{self.path}: {error}.") from error
+
+    @cached_property
     def keys(self) -> frozenset[str]:
-        """The JSON keys in the first bytes, two levels deep, as dotted paths; `item` stands for
-        any element of a list. Works on a document of which only the start was read.
+        """The keys of the first JSON value, three levels deep, as dotted paths; `item` stands for
+        any element of a list.
         """
-        keys = set()
-
-        def note(path: json_document.Path) -> bool:
-            if path and path[-1] != "item":
-                keys.add(".".join(path))
-            return False
-
-        with suppress(BrokenDocument):  # the head ends inside a document, or is not JSON
-            list(split_head(self.head[:_KEY_BYTES], note, lambda path: len(path) < _KEY_LEVELS))
-        return frozenset(keys)
+        value = self.first_lines[0] if self.first_lines else None
+        if not isinstance(value, dict | list) and self.head.lstrip()[:1] in (b"{", b"["):
+            with suppress(LogUnreadable):
+                value = self.document
+        return frozenset(_keys(value, "", 3))
 
     @property
     def is_jsonl(self) -> bool:
@@ -155,9 +162,20 @@ class LogFile:
     def stem(self) -> str:
         """Return the file name without the suffixes that only state its format."""
         name = self.path.name
-        for ending in (".gz", ".jsonl", ".ndjson", ".json", ".traj"):
+        for ending in (".gz", ".jsonl", ".ndjson", ".json"):
             name = name.removesuffix(ending)
         return name or self.path.name
+
+
+def _keys(value: Any, prefix: str, levels: int) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield prefix + key
+            if levels > 1:
+                yield from _keys(part, f"{prefix}{key}.", levels - 1)
+    elif isinstance(value, list) and levels > 1:
+        for part in value[:_EXAMINED_ITEMS]:
+            yield from _keys(part, f"{prefix}item.", levels - 1)
 
 
 class _LimitedGzip(io.RawIOBase):

@@ -9,16 +9,13 @@ from typing import Any
 from journeyman.logs.chat import (
     BadMessage,
     ChatParser,
+    chat_parts,
     is_message,
-    message_time,
-    parse_each,
     parse_usage,
 )
 from journeyman.logs.fields import only_text, path_id, seconds, session_id
 from journeyman.logs.fragments import (
     Part,
-    document_fields,
-    document_items,
     in_fragments,
     read_session_lines,
     read_session_list,
@@ -29,11 +26,9 @@ from journeyman.records import (
     LogEvent,
     LogState,
     Mark,
-    Message,
     Session,
     SessionId,
     Skip,
-    Usage,
 )
 
 _FIRST_LINES = 5
@@ -57,16 +52,10 @@ class OpenAIChatReader:
         """
         if not log.is_text or not log.head.lstrip().startswith((b"{", b"[")):
             return False
-        keys = log.keys
-        if not keys and log.first_lines:
-            keys = _keys_of(log.first_lines[0])
-        if "messages.item.role" in keys or "item.role" in keys or "item.item.role" in keys:
-            return True
         if log.is_jsonl:
-            role_keys = {"messages.item.role", "item.role"}
-            lines = log.first_lines[:_FIRST_LINES]
-            return any(is_message(line) or role_keys & _keys_of(line) for line in lines)
-        return "item.messages" in keys
+            return any(map(_is_conversation, log.first_lines[:_FIRST_LINES]))
+        roles = {"messages.item.role", "item.role", "item.item.role", "item.messages"}
+        return not roles.isdisjoint(log.keys)
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read JSON lines one by one, anything else as one document."""
@@ -76,20 +65,13 @@ class OpenAIChatReader:
             yield Mark(state=log.state(self.name))
         elif log.is_jsonl:
             yield from read_session_lines(log, since, self.name, read)
-        elif not log.is_object and "item.role" not in log.keys:
-            yield from read_session_list(log, self.name, "item", read)
+        elif isinstance(log.document, list) and "item.role" not in log.keys:
+            yield from read_session_list(log, self.name, log.document, read)
         else:
-            yield from self._document(log)
-
-    def _document(self, log: LogFile) -> Iterator[LogEvent]:
-        """Read a document that is one conversation."""
-        facts, id_, prefix = {}, path_id(log), "item"
-        if log.is_object:
-            facts, prefix = document_fields(log, without=("messages",)), "messages.item"
-            id_ = session_id(log, _recorded_id(facts))
-        session = self._session(log, facts, id_)
-        yield from in_fragments(session, _parts(document_items(log, prefix), facts, session.model))
-        yield Mark(state=log.state(self.name))
+            facts = log.document if isinstance(log.document, dict) else {"messages": log.document}
+            session = self._session(log, facts, session_id(log, _recorded_id(facts)))
+            yield from in_fragments(session, _parts(facts, session.model))
+            yield Mark(state=log.state(self.name))
 
     def _conversation(
         self, log: LogFile, value: Any, number: int
@@ -99,7 +81,7 @@ class OpenAIChatReader:
         if not isinstance(messages, list) or not messages:
             raise BadLine(f"conversation {number} has no messages")
         session = self._session(log, facts, session_id(log, _recorded_id(facts), str(number)))
-        return session, _parts(messages, facts, session.model)
+        return session, _parts(facts, session.model)
 
     def _session(self, log: LogFile, facts: dict[str, Any], id_: str) -> Session:
         scores = {field: facts[field] for field in _OUTCOME_FIELDS if _is_score(facts.get(field))}
@@ -136,20 +118,13 @@ def _message_lines(log: LogFile) -> Iterator[Part]:
             yield Skip(line=line.number, reason=str(error))
 
 
-def _parts(values: Iterable[Any], facts: dict[str, Any], model: str) -> Iterator[Part]:
-    chat = ChatParser()
+def _parts(facts: dict[str, Any], model: str) -> Iterator[Part]:
     total = parse_usage(facts.get("usage"), "session", model=model, cost=facts.get("cost_usd"))
     if total:
         yield total
-
-    def read(raw: Any, index: int, position: int) -> list[Message | Usage]:
-        messages = chat.read(raw, str(index), position, model=model)
-        usage = parse_usage(
-            raw.get("usage"), f"usage-{index}", model=messages[-1].model, at=message_time(raw)
-        )
-        return [*messages, usage] if usage and not total else [*messages]
-
-    yield from parse_each(values, read)
+    messages = facts.get("messages")
+    values = messages if isinstance(messages, list) else []
+    yield from chat_parts(values, model=model, with_usage=not total)
 
 
 def _recorded_id(facts: dict[str, Any]) -> str:
@@ -163,13 +138,6 @@ def _is_score(value: Any) -> bool:
     return isinstance(value, bool | int | float) and 0 <= value <= 1
 
 
-def _keys_of(value: Any) -> frozenset[str]:
-    keys: set[str] = set()
-    if isinstance(value, dict):
-        keys.update(value)
-        messages = value.get("messages")
-        if isinstance(messages, list) and any(is_message(message) for message in messages[:3]):
-            keys.add("messages.item.role")
-    elif isinstance(value, list) and any(is_message(message) for message in value[:3]):
-        keys.add("item.role")
-    return frozenset(keys)
+def _is_conversation(value: Any) -> bool:
+    messages = value.get("messages") if isinstance(value, dict) else value
+    return is_message(value) or (isinstance(messages, list) and any(map(is_message, messages[:3])))

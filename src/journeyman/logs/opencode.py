@@ -3,8 +3,8 @@ text, reasoning, tool calls with their state, and the tokens of the step. Messag
 reverted are omitted.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from journeyman.logs.fields import (
@@ -16,14 +16,20 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.fragments import Part, in_fragments
-from journeyman.logs.line_reader import decode_repaired
 from journeyman.logs.log_file import LogFile
-from journeyman.logs.sqlite_database import BUSY_TIMEOUT_S, Database, has_tables, open_database
+from journeyman.logs.sqlite_database import (
+    BUSY_TIMEOUT_S,
+    Database,
+    has_tables,
+    open_database,
+    read_changed_sessions,
+    row_digest,
+)
 from journeyman.records import (
+    Fragment,
     Lineage,
     LogEvent,
     LogState,
-    Mark,
     Message,
     ResultFlags,
     Role,
@@ -33,10 +39,10 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
+from journeyman.text.strict_json import decode_repaired
 
 Row = Mapping[str, Any]
 
-_SESSIONS_PER_MARK = 200
 _REQUIRED_COLUMNS = {
     "session": {"id", "directory", "title", "time_created"},
     "message": {"id", "session_id", "time_created", "data"},
@@ -59,27 +65,18 @@ class OpencodeReader:
         return has_tables(log, _REQUIRED_COLUMNS)
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        """Read the sessions that changed, each as a whole, because opencode updates parts in
-        place.
-        """
-        old_digests: dict[str, str] = since.memory.get("sessions", {}) if since else {}
-        digests: dict[str, str] = {}
         with open_database(log, _REQUIRED_COLUMNS, busy_timeout_s=self._busy_timeout_s) as opened:
             database = _OpencodeDatabase(opened)
-            changed = 0
-            for row, digest in database.sessions():
-                session_id = str(row["id"])
-                digests[session_id] = digest
-                if old_digests.get(session_id) == digest:
-                    continue
-                origin = database.fork_origin(row)
-                session = _session(row, origin, database.last_answer(row["id"]), log.name)
-                yield from in_fragments(session, _conversation(database, row))
-                changed += 1
-                if changed % _SESSIONS_PER_MARK == 0:
-                    memory = {"sessions": {**old_digests, **digests}}
-                    yield Mark(state=log.state(self.name, memory=memory))
-        yield Mark(state=log.state(self.name, memory={"sessions": digests}))
+            sessions = (
+                (str(row["id"]), digest, partial(_read_session, database, row, log.name))
+                for row, digest in database.sessions()
+            )
+            yield from read_changed_sessions(log, self.name, since, sessions)
+
+
+def _read_session(database: "_OpencodeDatabase", row: Row, log: str) -> Iterator[Fragment | Skip]:
+    session = _session(row, database.fork_origin(row), database.last_answer(row["id"]), log)
+    yield from in_fragments(session, _conversation(database, row))
 
 
 class _OpencodeDatabase:
@@ -104,9 +101,8 @@ class _OpencodeDatabase:
             "SELECT * FROM session WHERE id IS NOT NULL ORDER BY time_created, id"
         ):
             row = dict(record)
-            parts = (row, *(stamps.get(row["id"]) for stamps in self._stamps.values()))
-            digest = hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=8)
-            yield row, digest.hexdigest()
+            stamps = (stamps.get(row["id"]) for stamps in self._stamps.values())
+            yield row, row_digest(row, *stamps)
 
     def messages(self, session_id: Any) -> Iterator[Row]:
         """Yield the messages of a session in opencode's order."""

@@ -9,7 +9,6 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from journeyman.logs.atif import AtifReader
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.codex import CodexReader
 from journeyman.logs.copilot import CopilotReader
@@ -17,13 +16,10 @@ from journeyman.logs.fragments import JourneymanExportReader
 from journeyman.logs.gemini import GeminiReader
 from journeyman.logs.hermes import HermesExportReader, HermesReader
 from journeyman.logs.log_file import LogFile
-from journeyman.logs.mini_swe_agent import MiniSweAgentReader
 from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.pi import PiReader
-from journeyman.logs.sharegpt import ShareGPTReader
 from journeyman.logs.sqlite_database import foreign_database, has_database_header
-from journeyman.logs.tau import Tau2Reader, TauBenchReader
 from journeyman.records import LogEvent, LogState
 from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, UnknownReader
 from journeyman.records.report import Problem
@@ -69,11 +65,6 @@ class Readers:
             GeminiReader(),
             JourneymanExportReader(),
             HermesExportReader(),
-            ShareGPTReader(),
-            Tau2Reader(),
-            TauBenchReader(),
-            MiniSweAgentReader(),
-            AtifReader(),
             # Last, because nearly every format contains messages.
             OpenAIChatReader(),
         ]

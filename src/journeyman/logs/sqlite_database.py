@@ -2,15 +2,16 @@
 the named tables, so that a table with credentials cannot be read by mistake.
 """
 
+import hashlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
 from journeyman.logs.file_access import sqlite_uri
-from journeyman.logs.json_document import MAX_VALUE_BYTES
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
+from journeyman.records import Fragment, LogEvent, LogState, Mark, Skip
 from journeyman.records.errors import LogUnreadable, NotALog
 
 RequiredColumns = Mapping[str, Set[str]]
@@ -20,6 +21,7 @@ BUSY_TIMEOUT_S = 5.0
 """How long to wait for a lock, as Hermes' own readers do."""
 
 _HEADER = b"SQLite format 3\x00"
+_SESSIONS_PER_MARK = 200
 _RETRY_PAUSE_S = 0.05
 _MAX_NAMED_TABLES = 6
 _STEPS_PER_CHECK = 10_000_000
@@ -103,6 +105,34 @@ def open_database(
             raise _foreign(log, database.names)
         connection.execute("BEGIN")
         yield database
+
+
+def read_changed_sessions(
+    log: LogFile,
+    reader: str,
+    since: LogState | None,
+    sessions: Iterable[tuple[str, str, Callable[[], Iterator[Fragment | Skip]]]],
+) -> Iterator[LogEvent]:
+    """Read the sessions that changed, each as a whole, because their programs update rows in place.
+    Each comes as its id, a digest of its rows, and a function that reads it.
+    """
+    before: dict[str, str] = since.memory.get("sessions", {}) if since else {}
+    digests: dict[str, str] = {}
+    changed = 0
+    for session_id, digest, read in sessions:
+        digests[session_id] = digest
+        if before.get(session_id) == digest:
+            continue
+        yield from read()
+        changed += 1
+        if changed % _SESSIONS_PER_MARK == 0:
+            yield Mark(state=log.state(reader, memory={"sessions": {**before, **digests}}))
+    yield Mark(state=log.state(reader, memory={"sessions": digests}))
+
+
+def row_digest(*parts: Any) -> str:
+    """Return a digest of the rows of a session."""
+    return hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 @contextmanager

@@ -4,10 +4,13 @@ context or branch off a session: a copy has another id, and often another time, 
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 _LONGEST_HEAD = 50
-"""How many messages before a summary are compared with the beginning of the conversation."""
+_LONGEST_END = 500
+"""How many messages are compared with the beginning or the end of a conversation: a compression
+keeps a few."""
 
 CopyIndex = dict[int, int]
 """The index of each copy, with the index of the message that it repeats."""
@@ -108,22 +111,21 @@ def _are_unique(traces: Sequence[MessageTrace]) -> bool:
 
 
 def _common_beginning(parent: Sequence[MessageTrace], child: Sequence[MessageTrace]) -> CopyIndex:
-    copies: CopyIndex = {}
-    for index, (before, after) in enumerate(zip(parent, child, strict=False)):
-        if not after.repeats(before):
-            break
-        copies[index] = index
-    return copies
+    pairs = enumerate(zip(parent, child, strict=False))
+    same = takewhile(lambda pair: pair[1][1].repeats(pair[1][0]), pairs)
+    return {index: index for index, _ in same}
 
 
 def _head_length(traces: Sequence[MessageTrace], begin: int, summary: int) -> int:
     """Return how many messages before a summary repeat those at the beginning."""
     longest = min(_LONGEST_HEAD, (summary - begin) // 2)
-    for length in range(longest, 0, -1):
-        if all(
-            traces[summary - length + index].repeats(traces[begin + index])
-            for index in range(length)
-        ):
+    return _overlap(traces[begin:summary], traces[begin : begin + longest])
+
+
+def _overlap(before: Sequence[MessageTrace], after: Sequence[MessageTrace]) -> int:
+    """Return the length of the longest beginning of `after` that is the end of `before`."""
+    for length in range(min(len(before), len(after), _LONGEST_END), 0, -1):
+        if all(map(MessageTrace.repeats, after[:length], before[-length:])):
             return length
     return 0
 
@@ -160,23 +162,6 @@ def _kept_messages(before: Sequence[MessageTrace], after: Sequence[MessageTrace]
 
 
 def _common_end(before: Sequence[MessageTrace], after: Sequence[MessageTrace]) -> CopyIndex:
-    """Find the longest beginning of `after` that is the end of `before`, by the search of Knuth,
-    Morris and Pratt: comparing every length would take minutes for a long session.
-    """
-    most = min(len(before), len(after))
-    wanted = [trace.identity for trace in after[:most]]
-    # For each length, the longest shorter beginning that also ends the beginning of this length.
-    shorter = [0] * (most + 1)
-
-    def extend(length: int, identity: tuple[object, ...]) -> int:
-        while length and (length == most or wanted[length] != identity):
-            length = shorter[length]
-        return length + 1 if wanted[length] == identity else 0
-
-    for index in range(1, most):
-        shorter[index + 1] = extend(shorter[index], wanted[index])
-    length = 0
-    for trace in before[len(before) - most :]:
-        length = extend(length, trace.identity)
+    length = _overlap(before, after)
     start = len(before) - length
     return {index: start + index for index in range(length)}

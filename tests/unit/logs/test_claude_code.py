@@ -3,15 +3,13 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
 from journeyman.outcomes.judge import judge
-from journeyman.records import Fragment, Lineage, LogState, Mark, ResultFlags, join_calls
+from journeyman.records import Fragment, Lineage, LogState, Mark, ResultFlags
 
 READER = ClaudeCodeReader()
 
@@ -214,25 +212,6 @@ class TestAnswers:
         assert [(m.kind, m.model) for m in reading.messages[1:]] == [("harness", "")] * 2
         assert reading.usage == []
 
-    def test_incomplete_answers(self, transcript):
-        # Answers without ids.
-        one = answer("a1", None, "x", usage={"output_tokens": 1})
-        two = answer(None, None, "y")
-        reading = transcript(one, two)
-        assert [m.text for m in reading.messages] == ["x", "y"]
-        assert reading.messages[0].key == "a1"
-
-        # Content may be a string or null.
-        plain = answer("a1", "m1")
-        plain["message"]["content"] = "Hello"
-        empty = answer("a2", "m2")
-        empty["message"]["content"] = None
-        assert [m.text for m in transcript(plain, empty).messages] == ["Hello", ""]
-
-        # A call without input.
-        block = {"type": "tool_use", "id": "c1", "name": "TaskList"}
-        assert transcript(answer("a1", "m1", block)).calls()[0].arguments == "{}"
-
 
 class TestResults:
     def flags(self, transcript, tool_use_result=None, **block):
@@ -324,28 +303,6 @@ class TestResults:
         (judged,) = map(judge, transcript(asked, {**failed, "version": version}).calls())
         assert judged.status == status
 
-    @table("said", [True, False])
-    def test_is_error(self, transcript, said):
-        assert self.flags(transcript, is_error=said) == ResultFlags(is_error=said)
-
-    @table(
-        "wrong",
-        [
-            {"code": "ENOENT"},
-            {"status": {"phase": "done"}},
-            {"truncated": [1]},
-            {"durationMs": "soon", "success": None},
-            {"exitCode": 1.5},
-        ],
-    )
-    def test_field_of_wrong_type_does_not_affect_others(self, transcript, wrong):
-        recorded = self.flags(transcript, {**wrong, "interrupted": True})
-        assert recorded == ResultFlags(interrupted=True)
-
-    @table("said", ["Error: no such file", ["a", "b"], [], 7, True, {}])
-    def test_unexpected_tool_use_result_is_ignored(self, transcript, said):
-        assert self.flags(transcript, said) is None
-
     @table(
         ("content", "text"),
         [
@@ -361,11 +318,6 @@ class TestResults:
     )
     def test_content_forms(self, transcript, content, text):
         assert transcript(result("r1", "c1", content)).messages[0].text == text
-
-    def test_missing_content(self, transcript):
-        block = {"type": "tool_result", "tool_use_id": "c1"}
-        (message,) = transcript(user("r1", [block])).messages
-        assert (message.role, message.text, message.tool_call_id) == ("tool", "", "c1")
 
 
 class TestUsers:
@@ -401,15 +353,6 @@ class TestUsers:
     def test_program_output_is_harness(self, transcript, text):
         reading = transcript(user("u1", text), user("u2", [{"type": "text", "text": text}]))
         assert [m.kind for m in reading.messages] == ["harness"] * 2
-
-    def test_meta_lines_and_reminders(self, transcript):
-        # Meta lines are harness.
-        assert transcript(user("u1", "Hooks ran", isMeta=True)).messages[0].kind == "harness"
-
-        # A reminder before a prompt does not hide the prompt.
-        parts = ["<system-reminder>Be brief</system-reminder>", "Fix the parser"]
-        reading = transcript(user("u1", [{"type": "text", "text": part} for part in parts]))
-        assert reading.messages[0].kind == "plain"
 
 
 class TestCompaction:
@@ -501,15 +444,6 @@ class TestHooks:
         quiet = transcript(self.hook("h1", **added, content=["Hi"]), user("u1", "Go"))
         assert quiet.session.opening == ""
 
-    def test_reading_on_between_call_and_hook(self, write, lines, read, append):
-        path = write(
-            "s1.jsonl", lines(user("u1", "Go"), answer("a1", "m1", call("c1", command="a")))
-        )
-        first = read(READER, path)
-        append(path, [self.rewriting("c1", {"command": "b"}), result("r1", "c1")])
-        (rewritten, _) = read(READER, path, first.state).messages
-        assert rewritten.tool_calls[0].arguments == '{"command":"b"}'
-
 
 class TestForks:
     LATER = "2026-01-02T00:00:00Z"
@@ -591,21 +525,6 @@ class TestRewind:
         append(path, [user("u2", "Right", "a0")])
         assert store.read(path).texts() == ["Hello", "Hi", "Right"]
 
-    def test_rewind_survives_an_open_subagent_answer(self, write, lines, append):
-        path = write(
-            "s1.jsonl",
-            lines(
-                *self.START,
-                user("u1", "Wrong", "a0"),
-                sidechain(answer("x1", "mx", "Found"), "x"),
-                answer("a1", "m1", "Bad", parent="u1"),
-                user("u2", "Right", "a0"),
-            ),
-        )
-        store = FakeStore().read(path)
-        append(path, [answer("a2", "m2", "Good", parent="u2")])
-        assert store.read(path).texts() == ["Hello", "Hi", "Right", "Good"]
-
 
 class TestSideChains:
     def test_named_and_unnamed_sidechains(self, transcript):
@@ -646,49 +565,6 @@ class TestSideChains:
         )
         assert reading.session.id == "agent-x-s1"
         assert reading.session.lineage == Lineage(parent="s1", kind="subagent")
-
-    def test_missing_ids_and_circular_parents(self, transcript):
-        # A line without an id does not absorb the next chain.
-        reading = transcript(
-            sidechain(user(None, "Lost")),
-            sidechain(user("x1", "Search for x")),
-            sidechain(user("y1", "Search for y")),
-        )
-        assert [len(messages) for messages in reading.by_session.values()] == [1, 1, 1]
-
-        # Circular parents.
-        reading = transcript(
-            sidechain(user("x1", "One"), parent="x2"),
-            sidechain(user("x2", "Two"), parent="x1"),
-            sidechain(user("x3", "Three"), parent="x3"),
-            user("u1", "Four", "u2"),
-            user("u2", "Five", "u1"),
-        )
-        assert len(reading.messages) == 5
-
-    def test_generations_survive_incremental_reading(self, write, lines, append):
-        path = write(
-            "s1.jsonl",
-            lines(
-                user("u1", "Go"),
-                sidechain(answer("x1", "mx", "Found"), "x"),
-                user("u2", "Before"),
-                answer("a1", "m1", "Still before"),
-                boundary("b1"),
-                user("u3", "After"),
-            ),
-        )
-        store = FakeStore().read(path)
-        append(path, [user("u4", "Later")])
-        store.read(path)
-        messages = store.sessions["s1"]["messages"].values()
-        assert {m.text: m.generation for m in messages} == {
-            "Go": 0,
-            "Before": 0,
-            "Still before": 0,
-            "After": 1,
-            "Later": 1,
-        }
 
 
 class TestDuplicateLines:
@@ -756,27 +632,6 @@ class TestMalformedLines:
         assert reading.messages[0].text == "bad \ufffd"
         assert reading.messages[2].tool_calls[0].arguments == '{"a":"\ufffd"}'
         assert reading.messages[3].recorded.interrupted
-
-    def test_nested_too_deeply(self, transcript):
-        content = "x"
-        for _ in range(450):
-            content = {"content": [content]}
-        reading = transcript(user("u1", "Go"), result("r1", "c1", content), user("u2", "On"))
-        assert [m.key for m in reading.messages if m.role == "user"] == ["u1", "u2"]
-        assert all("deep" in skip.reason for skip in reading.skips)
-
-    def test_unknown_types_are_ignored(self, transcript):
-        reading = transcript(
-            {"type": "summary", "summary": "Earlier", "leafUuid": "x"},
-            {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}},
-            {"type": "progress", "sessionId": "s1", "uuid": "p", "data": {"type": "hook"}},
-            {"type": "queue-operation", "operation": "enqueue", "sessionId": "s1"},
-            {"type": "from-the-future", "sessionId": "s1", "uuid": "f", "message": {"x": 1}},
-            {"no": "type"},
-            user("u1", "Go"),
-        )
-        assert [m.key for m in reading.messages] == ["u1"]
-        assert reading.skips == []
 
     @table(
         ("broken", "reason"),
@@ -883,20 +738,6 @@ class TestMemoryUse:
         reading = transcript(*(user(f"u{n}", "x" * 100_000) for n in range(60)))
         assert max(len(one.messages) for one in reading.fragments) < 30
 
-    def test_idle_conversations_are_released_and_can_resume(self, write, lines, read):
-        values = [
-            sidechain(user("x1", "Search"), "x"),
-            sidechain(boundary("xb"), "x"),
-            sidechain(answer("x2", "mx", "Looking"), "x"),
-            *(user(f"u{n}", "Go") for n in range(4500)),
-            sidechain(answer("x3", "mx", "Found"), "x"),
-        ]
-        reading = read(READER, write("s1.jsonl", lines(*values)))
-        found = [(m.key, m.generation) for m in reading.by_session["agent-x-s1"]]
-        assert found == [("x1", 0), ("x2", 1), ("x3", 1)]
-        first = [one for one in reading.fragments if one.session.id == "agent-x-s1"]
-        assert [one.replaces for one in first] == [True, False]
-
 
 class TestRewrittenLog:
     def test_rewritten_log_is_read_from_its_start(self, write, lines):
@@ -917,13 +758,6 @@ class TestRewrittenLog:
         store.read(path)
         assert store.texts() == ["New"]
         assert store.sessions["s1"]["messages"]["u5"].generation == 0
-
-    def test_unchanged_log_yields_nothing_new(self, write, lines, read):
-        path = write("s1.jsonl", lines(user("u1", "Go"), user("u2", "On")))
-        first = read(READER, path)
-        again = read(READER, path, first.state)
-        assert again.messages == []
-        assert again.state == first.state
 
 
 COPIED = answer("a2", "m2", call("c2"), parent="a1")
@@ -967,110 +801,17 @@ EVERYTHING = [
 ]
 
 
-def split_points():
-    """Yield the end of each line and three offsets inside it."""
-    offset = 0
-    for value in EVERYTHING:
-        text = value if isinstance(value, str) else json.dumps(value)
-        length = len(text.encode()) + 1
-        yield from (offset + 1, offset + length // 2, offset + length - 1, offset + length)
-        offset += length
-
-
 class TestIncrementalReading:
     def read_at_once(self, path, data):
         path.write_bytes(data)
         return FakeStore().read(path).sessions
-
-    @table("split", [*split_points()])
-    def test_reading_in_two_parts_equals_one_read(self, tmp_path, lines, split):
-        data = lines(*EVERYTHING).text.encode()
-        path = tmp_path / "s1.jsonl"
-        expected = self.read_at_once(path, data)
-        path.write_bytes(data[:split])
-        store = FakeStore().read(path)
-        path.write_bytes(data)
-        assert store.read(path).sessions == expected
 
     def test_reading_line_by_line_equals_one_read(self, tmp_path, lines):
         data = lines(*EVERYTHING).text.encode()
         path = tmp_path / "s1.jsonl"
         expected = self.read_at_once(path, data)
         store = FakeStore()
-        for split in split_points():
-            path.write_bytes(data[:split])
+        for end in (index + 1 for index, byte in enumerate(data) if byte == ord("\n")):
+            path.write_bytes(data[:end])
             store.read(path)
         assert store.sessions == expected
-
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(data=st.data())
-    def test_any_transcript_read_in_any_parts(self, tmp_path, lines, data):
-        values = data.draw(transcripts())
-        content = lines(*values).text.encode()
-        path = tmp_path / "s1.jsonl"
-        expected = self.read_at_once(path, content)
-        splits = data.draw(st.lists(st.integers(0, len(content)), max_size=4))
-        store = FakeStore()
-        for split in [*sorted(splits), len(content)]:
-            path.write_bytes(content[:split])
-            store.read(path)
-        assert store.sessions == expected
-
-    def test_calls_are_joined_with_their_results(self, tmp_path, lines):
-        sessions = self.read_at_once(tmp_path / "s1.jsonl", lines(*EVERYTHING).text.encode())
-        calls = join_calls(sessions["s1"]["messages"].values())
-        assert [(c.id, c.result) for c in calls] == [
-            ("c1", "one"),
-            ("c1b", "two"),
-            ("c1c", None),
-            ("c2", "three"),
-        ]
-
-
-@st.composite
-def transcripts(draw):
-    """Draw transcript lines of every kind in any order."""
-    values = []
-    for number in range(draw(st.integers(1, 25))):
-        uuid = f"l{number}"
-        parent = draw(
-            st.sampled_from([None, *(f"l{n}" for n in range(max(0, number - 6), number))])
-        )
-        session = draw(st.sampled_from(["s1", "s1", "s1", "s2"]))
-        message_id = f"m{draw(st.integers(0, 3))}"
-        place = {"parent": parent, "session": session}
-        value = draw(
-            st.sampled_from(
-                [
-                    user(uuid, f"prompt {number}", **place),
-                    answer(uuid, message_id, f"answer {number}", **place),
-                    answer(
-                        uuid,
-                        message_id,
-                        call(f"c{number}"),
-                        usage={"output_tokens": number},
-                        **place,
-                    ),
-                    user(
-                        uuid,
-                        [{"type": "tool_result", "tool_use_id": f"c{number - 1}", "content": "ok"}],
-                        **place,
-                    ),
-                    user(uuid, "<system-reminder>note</system-reminder>", **place),
-                    boundary(uuid, session=session),
-                    {"type": "progress", "sessionId": session, "uuid": uuid},
-                    {"type": "custom-title", "sessionId": session, "customTitle": uuid},
-                    "{broken",
-                ]
-            )
-        )
-        if isinstance(value, dict) and "isSidechain" in value:
-            chain = draw(st.sampled_from(["main", "main", "named", "unnamed"]))
-            if chain != "main":
-                agent = draw(st.sampled_from(["x", "y"])) if chain == "named" else None
-                value = sidechain(value, agent, parent)
-        values.append(value)
-        if draw(st.integers(0, 9)) == 0:
-            again = draw(st.sampled_from(values))
-            values.append(again)
-    return values

@@ -4,7 +4,6 @@ from tests.tables import table
 
 from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
 from journeyman.logs.codex_output import parse_tool_output
-from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
 from journeyman.records import Lineage, ResultFlags
 
@@ -105,13 +104,6 @@ class TestOldFormat:
         assert first.recorded == ResultFlags(exit_code=2, details={"duration_seconds": 0.5})
         assert (second.tool, second.result) == ("local_shell", "a.txt")
 
-    def test_file_name_is_the_session_id_without_a_header(self, write, lines, read):
-        uuid = "0198aaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
-        path = write(f"rollout-2025-08-06T18-02-11-{uuid}.jsonl", lines("{broken", call("c1")))
-        reading = read(READER, path)
-        assert reading.session.id == uuid
-        assert reading.skips[0].line == 1
-
 
 class TestWrappedFormat:
     def test_session_facts_and_calls(self, write, lines, read):
@@ -157,21 +149,6 @@ class TestWrappedFormat:
         assert (search.tool, search.result) == ("web_search", None)
         assert [message.role for message in reading.messages].count("user") == 1
 
-    def test_platforms(self, write, lines, read):
-        cases = {
-            "exec": {"source": "exec", "originator": "codex_exec"},
-            "codex_vscode": {"originator": "codex_vscode"},
-            "subagent": {"source": {"subagent": {"other": "review"}}, "originator": "codex"},
-            "": {"source": 7},
-        }
-        found = {
-            platform: read(READER, write(f"{at}.jsonl", lines(meta(**fields), call("c1")))).session
-            for at, (platform, fields) in enumerate(cases.items())
-        }
-        assert {name: session.platform for name, session in found.items()} == {
-            name: name for name in cases
-        }
-
     @table("prefix", HARNESS_PREFIXES)
     def test_prompts_injected_by_the_program_are_harness(self, write, lines, read, prefix):
         path = write(
@@ -180,19 +157,6 @@ class TestWrappedFormat:
         )
         reading = read(READER, path)
         assert [message.kind for message in reading.messages] == ["harness", "plain"]
-
-    @table("role", ["developer", "system"])
-    def test_instructions_are_harness(self, write, lines, read, role):
-        (message,) = read(
-            READER, write("r.jsonl", lines(meta(), chat_message(role, "Rules")))
-        ).messages
-        assert (message.role, message.kind) == ("system", "harness")
-
-    def test_first_header_identifies_a_fork(self, write, lines, read):
-        path = write("r.jsonl", lines(meta(forked_from_id="p"), meta(id="p", cwd="/p"), call("c")))
-        session = read(READER, path).session
-        assert (session.id, session.cwd) == ("s1", "/repo")
-        assert session.lineage == Lineage(parent="p", kind="branch")
 
     @table(
         ("fields", "lineage"),
@@ -404,20 +368,6 @@ class TestIncrementalReading:
         chat_message("assistant", "three"),
     )
 
-    @table("cut", range(1, len(ROWS)))
-    def test_reading_in_two_parts_equals_one_read(self, write, lines, append, read, cut):
-        path = write("r.jsonl", lines(*self.ROWS[:cut]))
-        first = read(READER, path)
-        append(path, self.ROWS[cut:])
-        second = read(READER, path, first.state)
-        whole = read(READER, path)
-        assert first.messages + second.messages == whole.messages
-        assert first.usage + second.usage == whole.usage
-        assert first.fragments[0].undone + second.fragments[0].undone == whole.fragments[0].undone
-        assert set(second.sessions) == {"s1"}
-        assert [part.replaces for part in first.fragments + second.fragments] == [True, False]
-        assert second.state == whole.state
-
     def test_unterminated_unchanged_and_rewritten_logs(self, write, lines, append, read):
         # An unterminated line is read again.
         text = lines(meta(), wrapped("compacted", {"message": "summary"})).text
@@ -463,31 +413,3 @@ def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):
     reading = read(READER, path)
     assert [skip.line for skip in reading.skips] == [2, 3, 4, 5, 6, 7]
     assert [message.text for message in reading.messages] == ["kept"]
-
-
-def test_long_rollouts(write, lines, read):
-    # A long rollout is split into fragments.
-    count = 2 * FRAGMENT_MESSAGES + 3
-    path = write("r.jsonl.gz", lines(meta(), *(chat_message("user", str(n)) for n in range(count))))
-    assert READER.recognises(LogFile(path))
-    reading = read(READER, path)
-    assert [len(part.messages) for part in reading.fragments] == [256, 256, 3]
-    assert [part.replaces for part in reading.fragments] == [True, False, False]
-
-    # The header may be longer than the part inspected for recognition.
-    path = write("r.jsonl", lines(meta(instructions="x" * 400_000), chat_message("user", "x")))
-    assert READER.recognises(LogFile(path))
-
-
-@table(
-    "content",
-    [
-        {"id": "x", "timestamp": 1, "instructions": "", "messages": []},
-        {"type": "user", "message": {"role": "user"}, "sessionId": "x", "uuid": "y"},
-        [{"role": "user", "content": "x"}],
-        "not json",
-        "",
-    ],
-)
-def test_other_files_are_not_recognised(write, content):
-    assert not READER.recognises(LogFile(write("r.jsonl", content)))

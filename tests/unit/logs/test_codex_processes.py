@@ -1,11 +1,9 @@
 """The end of a Codex command may come after its result: in an event, in a poll, or another day."""
 
 import json
-from pathlib import Path
 
 from tests.tables import table
 
-from journeyman import Journeyman
 from journeyman.logs.codex import CodexReader
 from journeyman.outcomes.judge import judge
 from journeyman.records import Lineage
@@ -133,20 +131,6 @@ def test_polls_before_the_end_work_and_their_output_belongs_to_the_call(write, l
     assert [call.result for call in calls] == ["one\ntwo\nthree", "two\n", "three"]
 
 
-def test_an_end_in_a_later_read_completes_the_stored_result(write, lines, append, tmp_path):
-    path = Path(write("rollout-x.jsonl", lines(meta(), call("c1"), running("c1"))))
-    with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
-        journeyman.import_logs([path])
-        before = journeyman.profile()
-        append(path, [event("task_complete"), completed("c1", 3, "make: no rule")])
-        journeyman.import_logs([path])
-        after = journeyman.profile()
-        (stored,) = journeyman.sessions.calls("s1")
-    assert (before.unknown, before.failed) == (1, 0)
-    assert (after.unknown, after.failed) == (0, 1)
-    assert (stored.result, stored.recorded.exit_code) == ("make: no rule", 3)
-
-
 def test_a_reverted_call_does_not_come_back(write, lines, read):
     prompt = {"type": "message", "role": "user", "content": "build it"}
     rows = (
@@ -242,11 +226,3 @@ class TestUsageRecords:
         reading = read(READER, write("r.jsonl", lines(*rows)))
         assert [(u.key, u.input_tokens) for u in reading.usage] == [("r3", 50)]
         assert reading.session.lineage == Lineage(parent="s0", kind="branch")
-
-    def test_a_session_that_a_newer_version_continues(self, write, lines, append, read):
-        old, new = tokens(10, 0, 0, 1, 0), tokens(20, 0, 0, 2, 0)
-        path = write("r.jsonl", lines(meta(), count(old, old)))
-        first = read(READER, path)
-        append(path, [record("r2", new), count(new, tokens(30, 0, 0, 3, 0))])
-        second = read(READER, path, first.state)
-        assert [u.input_tokens for u in first.usage + second.usage] == [10, 20]

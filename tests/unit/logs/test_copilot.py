@@ -99,16 +99,6 @@ def test_a_subagent_is_a_session_of_its_own(log, path, read):
     assert [fragment.session.id for fragment in reading.fragments if fragment.usage] == [id_]
 
 
-def test_subagents_of_two_sessions_with_the_same_agent_id_stay_apart(tmp_path, read):
-    ids = set()
-    for session in ("one", "two"):
-        log = CopilotLog()
-        log.start(sessionId=session)
-        log.prompt("sub", "call_1")
-        ids |= read(READER, write_lines(tmp_path / session / "events.jsonl", log)).sessions.keys()
-    assert len(ids) == 4
-
-
 def test_a_compaction(log, path, read):
     log.prompt("Before")
     used = {"model": "m1", "inputTokens": 700, "outputTokens": 6}
@@ -123,24 +113,6 @@ def test_a_compaction(log, path, read):
         ("After", "plain", 1),
     ]
     assert [(usage.task, usage.input_tokens) for usage in reading.usage] == [("compression", 700)]
-
-
-def test_a_resumed_session_is_read_on(log, path, read, append):
-    log.prompt("First")
-    log.event("session.error", {"errorType": "query", "message": "400"})
-    log.event("session.shutdown", {"shutdownType": "routine"})
-    first = read(READER, write_lines(path, log))
-    assert first.session.end_reason == "error"
-    more = CopilotLog(log)
-    more.event("session.resume", {"selectedModel": "m2", "context": {"cwd": "/work/app"}})
-    more.prompt("Second")
-    append(path, more[len(log) :])
-    again = read(READER, path, first.state)
-    assert [message.text for message in again.messages] == ["Second"]
-    assert again.session.id == COPILOT_ID
-    assert not again.fragments[0].replaces
-    whole = read(READER, path)
-    assert [message.key for message in whole.messages][-1] == again.messages[0].key
 
 
 def test_broken_lines_cost_themselves(log, path, read):

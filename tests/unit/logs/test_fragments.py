@@ -74,14 +74,6 @@ def test_long_sessions_and_broken_lines(write, read):
     assert "source" in reading.skips[0].reason
 
 
-def test_incremental_reading(write, read):
-    path = write("export.jsonl", export_text(exported("s1")))
-    state = read(READER, path).state
-    with path.open("a") as file:
-        file.write(export_text(exported("s2")))
-    assert list(read(READER, path, state).sessions) == ["s2"]
-
-
 def test_a_number_that_no_database_can_hold_costs_one_session(write, read):
     changes = (
         *({"position": 2**70}, {"generation": 2**70}, {"generation": 2**40}),

@@ -5,9 +5,8 @@ import pytest
 from tests.tables import table
 
 from journeyman.logs.hermes import HermesExportReader, HermesReader
-from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
-from journeyman.records import Lineage, ResultFlags, ToolCall
+from journeyman.records import Lineage, ToolCall
 from journeyman.records.errors import LogUnreadable, NotALog
 
 READER = HermesReader()
@@ -176,48 +175,6 @@ class TestMessages:
         assert reading.calls()[0].result == '{"exit_code": 0}'
         assert reading.skips == []
 
-    def test_order_encoding_kinds_and_effects(self, hermes, read):
-        # Messages are ordered by id, not by time.
-        hermes.session()
-        for text, at in (("one", 300), ("two", 100), ("three", 200)):
-            hermes.message("user", text, timestamp=at)
-        assert [m.text for m in read(READER, hermes.path).messages] == [
-            "one",
-            "two",
-            "three",
-        ]
-
-        # Invalid UTF-8.
-        hermes.clear()
-        hermes.session()
-        hermes.message("user", "x")
-        hermes.connection.execute("UPDATE messages SET content = CAST(x'61ff62' AS TEXT)")
-        assert read(READER, hermes.path).messages[0].text == "a\ufffdb"
-
-        # Message kinds.
-        hermes.clear()
-        hermes.session(source="cron")
-        hermes.message("user", "[IMPORTANT: You are running as a scheduled cron job. DELIVERY: x")
-        hermes.message("user", "[SYSTEM: Background process p1 ended")
-        hermes.message("user", "scaffold", display_kind="hidden")
-        hermes.message("user", "[IMPORTANT: read this, says the user")
-        hermes.message("user", '\x00json:["[SYSTEM: Background process p2 ended"]')
-        kinds = [m.kind for m in read(READER, hermes.path).messages]
-        assert kinds == ["harness", "harness", "harness", "plain", "harness"]
-
-        # A call without effect.
-        hermes.clear()
-        hermes.session()
-        hermes.message("tool", "{}", tool_call_id="c", effect_disposition="none")
-        (message,) = read(READER, hermes.path).messages
-        assert message.recorded == ResultFlags(details={"effect_disposition": "none"})
-
-        # A session without messages.
-        hermes.clear()
-        hermes.session()
-        reading = read(READER, hermes.path)
-        assert (reading.session.id, reading.messages) == ("s1", [])
-
     @table(
         ("content", "text"),
         [
@@ -273,16 +230,6 @@ class TestMessages:
         texts = [m.text for m in read(READER, any_hermes.path).messages]
         assert texts == ["Hi", "Hello", "Where were we?", "Go on", "Yes"]
 
-    def test_long_sessions_are_split_into_fragments(self, hermes, read):
-        hermes.session()
-        hermes.connection.execute("BEGIN")
-        for number in range(2 * FRAGMENT_MESSAGES + 5):
-            hermes.message("user", f"{number}")
-        hermes.connection.execute("COMMIT")
-        reading = read(READER, hermes.path)
-        assert [len(f.messages) for f in reading.fragments] == [FRAGMENT_MESSAGES] * 2 + [5]
-        assert [f.replaces for f in reading.fragments] == [True, False, False]
-
 
 class TestToolCalls:
     def calls(self, hermes, read, column):
@@ -291,60 +238,12 @@ class TestToolCalls:
         hermes.message("assistant", "x", tool_calls=column)
         return read(READER, hermes.path)
 
-    @table("times", [1, 2, 3])
-    def test_encoded_more_than_once(self, hermes, read, times):
-        column = calls("terminal")
-        for _ in range(times - 1):
-            column = json.dumps(column)
-        assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
-
-    def test_unusual_call_encodings(self, hermes, read):
-        # Each call encoded once more.
-        column = json.dumps([json.dumps(json.loads(calls("terminal"))[0])])
-        assert self.calls(hermes, read, column).calls()[0].tool == "terminal"
-
-        # A lone surrogate.
-        column = r'[{"id":"c","function":{"name":"say","arguments":"{\"a\":\"\ud83d\"}"}}]'
-        (call,) = self.calls(hermes, read, column).calls()
-        assert (call.tool, call.arguments) == ("say", '{"a":"?"}')
-
-        # Arguments as an object, and missing.
-        column = json.dumps(
-            [
-                {"id": "a", "function": {"name": "x", "arguments": {"k": [1]}}},
-                {"id": "b", "function": {"name": "y"}},
-                {"call_id": "c", "name": "z", "arguments": "not json"},
-            ]
-        )
-        found = self.calls(hermes, read, column).calls()
-        assert [(c.id, c.tool, c.arguments) for c in found] == [
-            ("a", "x", '{"k":[1]}'),
-            ("b", "y", "{}"),
-            ("c", "z", "not json"),
-        ]
-
-    @table("column", [None, "", "[]", "null", "[1, null]"])
-    def test_no_calls(self, hermes, read, column):
-        reading = self.calls(hermes, read, column)
-        assert reading.messages[0].tool_calls == ()
-        assert reading.skips == []
-
     @table("column", ["{broken", '"text"', "7", "[" * 5000])
     def test_broken_calls_are_reported_and_text_is_kept(self, hermes, read, column):
         reading = self.calls(hermes, read, column)
         assert [skip.line for skip in reading.skips] == [0]
         assert "tool_calls" in reading.skips[0].reason
         assert [(one.text, one.tool_calls) for one in reading.messages] == [("x", ())]
-
-    @table(("asked", "answered"), [("a|b", "a|b"), ("a|b", "a"), ("a", "a|b"), ("a|b", "a|c")])
-    def test_composite_ids(self, hermes, read, asked, answered):
-        hermes.clear()
-        hermes.session()
-        column = json.dumps([{"id": asked, "function": {"name": "x", "arguments": "{}"}}])
-        hermes.message("assistant", tool_calls=column)
-        hermes.message("tool", "done", tool_call_id=answered)
-        (call,) = read(READER, hermes.path).calls()
-        assert (call.id, call.result) == ("a", "done")
 
     @table(
         "arguments",
@@ -360,14 +259,6 @@ class TestToolCalls:
         )
         (call,) = self.calls(hermes, read, column).calls()
         assert (call.tool, json.loads(call.arguments)) == ("web_search", {"q": "x"})
-
-    @table("arguments", ['{"calls":[{"name":"a"},{"name":"b"}]}', "{}", "{x"])
-    def test_bridge_that_cannot_be_unwrapped_is_kept(self, hermes, read, arguments):
-        column = json.dumps(
-            [{"id": "c", "function": {"name": "tool_call", "arguments": arguments}}]
-        )
-        (call,) = self.calls(hermes, read, column).calls()
-        assert (call.tool, call.arguments) == ("tool_call", arguments)
 
 
 class TestUndoneMessages:
@@ -456,12 +347,6 @@ class TestCompaction:
         hermes.message("tool", self.SUMMARY, tool_call_id="c")
         kinds = [(m.kind, m.generation) for m in read(READER, hermes.path).messages]
         assert kinds == [("plain", 0), ("plain", 0)]
-
-    def test_repeated_text_at_another_time_is_not_a_copy(self, any_hermes, read):
-        any_hermes.session()
-        any_hermes.message("user", "ok")
-        any_hermes.message("user", "ok")
-        assert len(read(READER, any_hermes.path).messages) == 2
 
 
 class TestCopiesWithNewTimes:
@@ -591,16 +476,6 @@ class TestCopiesWithNewTimes:
         assert named == ["Count.", "[CONTEXT COM", ["b0"], "output of b", ["c0"], "output of c"]
         assert [m.kind for m in child].count("summary") == 1
 
-    def test_child_session_keeps_an_earlier_summary(self, hermes, read):
-        hermes.session(end_reason="compression")
-        rows = [hermes.message("assistant", self.merged(), tool_calls=calls("terminal"))]
-        hermes.session("s2", parent_session_id="s1", started_at=1_767_225_700)
-        self.compact(hermes, [], rows, is_merged=False, into="s2")
-        self.work(hermes, "b", session_id="s2")
-        child = read(READER, hermes.path).by_session["s2"]
-        assert [m.kind for m in child] == ["summary", "summary", "plain", "plain", "plain"]
-        assert {m.generation for m in child} == {0}
-
 
 class TestOpening:
     MARK = "=== Journeyman: examples from earlier sessions begin here (0123456789abcdef) ==="
@@ -665,13 +540,6 @@ class TestLineage:
             "b": "a",
         }
 
-    @table("config", [None, "", "{broken", "[]", '"text"', "[" * 5000])
-    def test_malformed_model_config(self, hermes, read, config):
-        hermes.clear()
-        hermes.session("p", end_reason="compression")
-        hermes.session("child", parent_session_id="p", model_config=config)
-        assert read(READER, hermes.path).sessions["child"].lineage.kind == "compression"
-
 
 class TestUsage:
     def test_session_counters(self, any_hermes, read):
@@ -687,34 +555,6 @@ class TestUsage:
         assert (usage.model, usage.task, usage.api_calls) == ("opus", "", 3)
         assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (6, 50, 9000)
         assert (usage.cost_usd, usage.cost_origin) == (0.5, "estimated")
-
-    def test_zero_means_unknown(self, hermes, read):
-        # All zero: usage is unknown.
-        hermes.session(estimated_cost_usd=0, actual_cost_usd=0)
-        assert read(READER, hermes.path).usage == []
-
-        # A cost without tokens counts.
-        hermes.clear()
-        hermes.session(actual_cost_usd=0.25)
-        (usage,) = read(READER, hermes.path).usage
-        assert (usage.cost_usd, usage.cost_origin) == (0.25, "actual")
-        assert usage.input_tokens is None
-
-    @table(
-        ("actual", "estimated", "said"),
-        [
-            (0.2, 0.3, (0.2, "actual")),
-            (0, 0.3, (0.3, "estimated")),
-            (None, 0.3, (0.3, "estimated")),
-            (None, None, (None, "")),
-            ("unknown", 0.3, (0.3, "estimated")),
-        ],
-    )
-    def test_actual_cost_takes_precedence(self, hermes, read, actual, estimated, said):
-        hermes.clear()
-        hermes.session(input_tokens=1, actual_cost_usd=actual, estimated_cost_usd=estimated)
-        (usage,) = read(READER, hermes.path).usage
-        assert (usage.cost_usd, usage.cost_origin) == said
 
     def test_several_models_and_side_tasks(self, hermes, read):
         # Side tasks are added.
@@ -820,17 +660,6 @@ class TestIncrementalReading:
         hermes.connection.execute("UPDATE session_model_usage SET actual_cost_usd = 0.5")
         assert self.changed(hermes, read, reading.state) == ["s1"]
 
-    def test_progress_is_marked_while_reading(self, hermes):
-        hermes.connection.execute("BEGIN")
-        for number in range(450):
-            hermes.session(f"s{number}")
-        hermes.connection.execute("COMMIT")
-        events = list(READER.read(LogFile(hermes.path), None))
-        marks = [event.state for event in events if not hasattr(event, "session")]
-        assert [len(state.memory["sessions"]) for state in marks] == [200, 400, 450]
-        rest = list(READER.read(LogFile(hermes.path), marks[1]))
-        assert len([event for event in rest if hasattr(event, "session")]) == 50
-
 
 class TestDatabaseFile:
     def files(self, hermes):
@@ -839,19 +668,6 @@ class TestDatabaseFile:
             if not path.name.endswith(("-wal", "-shm")):
                 kept[path.name] = path.read_bytes()
         return kept
-
-    def test_uncommitted_rows_are_not_read(self, any_hermes, read):
-        any_hermes.connection.execute("PRAGMA journal_mode = WAL")
-        any_hermes.session()
-        any_hermes.message("user", "committed")
-        any_hermes.connection.execute("BEGIN IMMEDIATE")
-        any_hermes.message("user", "not yet")
-        before = self.files(any_hermes)
-        reading = read(READER, any_hermes.path)
-        assert [m.text for m in reading.messages] == ["committed"]
-        assert self.files(any_hermes) == before
-        any_hermes.connection.execute("COMMIT")
-        assert len(read(READER, any_hermes.path, reading.state).messages) == 2
 
     def test_rows_added_while_reading_wait_for_the_next_read(self, hermes, read):
         hermes.connection.execute("PRAGMA journal_mode = WAL")
@@ -881,54 +697,6 @@ class TestDatabaseFile:
         assert not READER.recognises(LogFile(path))
         with pytest.raises(NotALog, match="it has fonts, sessions"):
             list(READER.read(LogFile(path), None))
-
-    def test_empty_database(self, tmp_path):
-        path = tmp_path / "state.db"
-        connection = sqlite3.connect(path)
-        connection.executescript("CREATE TABLE x (y); DROP TABLE x;")
-        connection.close()
-        with pytest.raises(NotALog, match="it has no tables"):
-            list(READER.read(LogFile(path), None))
-
-    @table("kept", [0.02, 0.1, 0.5, 0.9])
-    def test_truncated_database(self, tmp_path, kept):
-        hermes = Hermes(tmp_path / f"{kept}.db", V30)
-        hermes.connection.execute("BEGIN")
-        for number in range(40):
-            hermes.session(f"s{number}")
-            for _ in range(10):
-                hermes.message("user", "x" * 500, f"s{number}")
-        hermes.connection.execute("COMMIT")
-        hermes.connection.close()
-        data = hermes.path.read_bytes()
-        hermes.path.write_bytes(data[: int(len(data) * kept)])
-        with pytest.raises(LogUnreadable, match="complete SQLite database"):
-            list(READER.read(LogFile(hermes.path), None))
-
-    def test_corrupt_database_with_a_valid_header(self, tmp_path):
-        path = tmp_path / "state.db"
-        path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
-        with pytest.raises(LogUnreadable, match="not a database"):
-            list(READER.read(LogFile(path), None))
-
-    def test_search_index_of_a_missing_extension(self, hermes, read):
-        hermes.session()
-        hermes.connection.executescript(
-            """
-            PRAGMA writable_schema = 1;
-            INSERT INTO sqlite_master VALUES ('table', 'messages_fts', 'messages_fts', 0,
-              'CREATE VIRTUAL TABLE messages_fts USING not_installed (content)');
-            """
-        )
-        assert read(READER, hermes.path).session.id == "s1"
-
-    def test_path_with_special_url_characters(self, tmp_path, read):
-        folder = tmp_path / "50% of #1?"
-        folder.mkdir()
-        hermes = Hermes(folder / "state.db", V12)
-        hermes.session()
-        hermes.connection.close()
-        assert read(READER, hermes.path).session.id == "s1"
 
     def test_minimal_columns(self, tmp_path, read):
         path = tmp_path / "state.db"
@@ -989,30 +757,6 @@ class TestExport:
         assert reading.sessions["s1"].source == "hermes"
         assert all(fragment.replaces for fragment in reading.fragments)
 
-    def test_unusual_messages(self, write, lines, read):
-        # Messages without ids.
-        said = [{"role": "user", "content": "a"}, {"role": "user", "content": "a"}]
-        reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
-        assert [(m.key, m.position) for m in reading.messages] == [("@0", 0), ("@1", 2)]
-
-        # A second export of a session updates the same session.
-        reading = read(
-            self.READER,
-            write(
-                "export.jsonl", lines(self.session("s1", title="a"), self.session("s1", title="b"))
-            ),
-        )
-        assert list(reading.sessions) == ["s1"]
-        assert reading.skips == []
-
-        # Content nested too deeply.
-        content = "x"
-        for _ in range(245):
-            content = {"content": [content]}
-        said = [{"role": "user", "content": content}, {"role": "user", "content": "b"}]
-        reading = read(self.READER, write("export.jsonl", lines(self.session("s1", said))))
-        assert len(reading.messages) == 2
-
     def test_broken_lines_are_reported_and_the_rest_is_read(self, write, lines, read):
         path = write(
             "export.jsonl",
@@ -1030,9 +774,3 @@ class TestExport:
         assert list(reading.sessions) == ["s1", "s4"]
         assert [skip.line for skip in reading.skips] == [2, 3, 5, 6, 7, 7]
         assert [m.text for m in reading.by_session["s4"]] == ["a"]
-
-    def test_incremental_reading(self, write, lines, read, append):
-        path = write("export.jsonl", lines(self.session("s1")))
-        state = read(self.READER, path).state
-        append(path, [self.session("s2")])
-        assert list(read(self.READER, path, state).sessions) == ["s2"]

@@ -1,6 +1,5 @@
 """The report counts each session once; several processes give the same result as one."""
 
-import json
 import multiprocessing
 import shutil
 from collections.abc import Iterator
@@ -68,52 +67,6 @@ def test_parallel_import_equals_sequential_import(logs: Path, tmp_path: Path) ->
 
     report, _ = import_logs_into(tmp_path / "two", logs, workers=2)
     assert (report.new, report.logs_read) == (0, 0)
-
-
-def test_a_session_whose_lines_were_all_skipped_is_not_stored(tmp_path: Path) -> None:
-    unreadable = '{"role": "user", "content": "hi", "number": ' + "9" * 4_301 + "}"
-    stamp = '"timestamp": "2026-01-01T00:00:00Z"'
-    meta = '{%s, "type": "session_meta", "payload": {"id": "c1", %s, "cwd": "/app"}}'
-    item = '{%s, "type": "response_item", "payload": {"type": "message", "role": "user", %s}}'
-    hello = '"content": [{"type": "input_text", "text": "hello"}]'
-    folder = tmp_path / "logs"
-    folder.mkdir()
-    (folder / "chat.json").write_text('{"messages": [' + unreadable + "]}")
-    rollout = folder / "rollout-1.jsonl"
-    lines = [meta % (stamp, stamp), item % (stamp, f'"number": {"9" * 4_301}'), ""]
-    rollout.write_text("\n".join(lines))
-    report, stored = import_logs_into(tmp_path / "home", folder)
-    assert (report.new, report.skipped_lines, stored) == (0, 2, [])
-
-    # It is stored as soon as something in it can be read.
-    with rollout.open("a") as file:
-        file.write(item % (stamp, hello) + "\n")
-    report, stored = import_logs_into(tmp_path / "home", folder)
-    assert (report.new, len(stored)) == (1, 1)
-    ((overview, messages, _),) = stored  # type: ignore[misc]
-    assert (overview.session.id, overview.session.cwd) == ("c1", "/app")
-    assert [message.text for message in messages] == ["hello"]
-
-
-def test_links_are_reported_by_their_own_names(tmp_path: Path) -> None:
-    folder = tmp_path / "logs"
-    (folder / "sub").mkdir(parents=True)
-    targets = {"loop": "loop", "sub/up": "..", "zero.json": "/dev/zero", "gone.json": "nowhere"}
-    for name, target in targets.items():
-        (folder / name).symlink_to(target)
-    report, _ = import_logs_into(tmp_path / "home", folder)
-    reasons = {one.path: one.reason for one in (*report.ignored, *report.problems)}
-    said = {
-        "loop": "leads back to itself",
-        "sub/up": "searched anyway",
-        "zero.json": "a device",
-        "gone.json": "No such file",
-    }
-    assert reasons.keys() == {str(folder / name) for name in said}
-    for name, words in said.items():
-        assert words in reasons[str(folder / name)]
-        assert str(folder / name) in reasons[str(folder / name)]
-    assert [one.path for one in report.problems] == [str(folder / "gone.json")]
 
 
 def test_logs_of_a_killed_worker_are_imported(logs: Path, tmp_path: Path) -> None:
@@ -203,21 +156,6 @@ def test_each_session_is_counted_once(corpus: Corpus, tmp_path: Path) -> None:
 
     report, _ = import_logs_into(home, folder, reread=True)
     assert report.new + report.updated + report.unchanged == len(stored)
-
-
-def test_a_session_with_the_id_of_another_recorder_is_counted_once(tmp_path: Path) -> None:
-    with Journeyman(home=tmp_path, environ={}) as journeyman:
-        journeyman.record([{"role": "user", "content": "hello"}], session_id=_ID)
-    log = tmp_path / "chat.jsonl"
-    chat = {"id": _ID, "messages": [{"role": "user", "content": "hello"}]}
-    log.write_text(json.dumps(chat) + "\n")
-    report, stored = import_logs_into(tmp_path, log)
-    assert [one[0].session.id for one in stored] == [_ID, f"openai:{_ID}"]
-    assert (report.new, report.updated, report.unchanged) == (1, 0, 0)
-    chat["messages"].append({"role": "assistant", "content": "hi"})  # type: ignore[attr-defined]
-    log.write_text(json.dumps(chat) + "\n")
-    report, _ = import_logs_into(tmp_path, log)
-    assert (report.new, report.updated, report.unchanged) == (0, 1, 0)
 
 
 class PluginReader:

@@ -1,12 +1,13 @@
 import json
 
+import pytest
 from tests.tables import table
 
 from journeyman.logs.fields import path_id
-from journeyman.logs.line_reader import FRAGMENT_MESSAGES
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
 from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.records import ResultFlags
+from journeyman.records.errors import LogUnreadable, NotALog
 
 READER = OpenAIChatReader()
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
@@ -213,18 +214,6 @@ class TestIncrementalReading:
         assert next(iter(second.sessions)) == "conversation-a1#2"
         assert second.state == whole.state
 
-    def test_unterminated_conversation_keeps_its_id(self, write, lines, append, read):
-        path = write(
-            "c.jsonl", lines({"id": "conversation-a1", "messages": CHAT}).text.rstrip("\n")
-        )
-        first = read(READER, path)
-        append(path, [""])
-        assert (
-            list(read(READER, path, first.state).sessions)
-            == ["conversation-a1"]
-            == list(first.sessions)
-        )
-
     @table("cut", range(1, 4))
     def test_one_message_per_line(self, write, lines, append, read, cut):
         rows = [
@@ -278,29 +267,6 @@ class TestBrokenParts:
             assert len(reading.skips) == 1
             assert len(reading.sessions) == 2
 
-    def test_truncated_document(self, write, read):
-        path = write("a.json", json.dumps({"messages": CHAT})[:-20])
-        reading = read(READER, path)
-        assert len(reading.messages) == 4
-        assert "cannot be parsed" in reading.skips[0].reason
-
-    @table("number", [10**18, 10**40])
-    def test_numbers_too_large_for_the_database(self, write, lines, read, number):
-        usage = {"input_tokens": number}
-        chat = [{"role": "user", "content": "x", "timestamp": number, "usage": usage}]
-        reading = read(READER, write("a.jsonl", lines({"messages": chat, "created": number})))
-        assert (reading.messages[0].at, reading.usage) == (None, [])
-        assert reading.session.started_at is None
-
-
-@table("around", [lambda chat: chat, lambda chat: {"messages": chat}])
-def test_long_list_is_split_into_fragments(write, read, around):
-    chat = [{"role": "user", "content": str(n)} for n in range(FRAGMENT_MESSAGES * 3 + 1)]
-    reading = read(READER, write("a.json", around(chat)))
-    assert [len(part.messages) for part in reading.fragments] == [256, 256, 256, 1]
-    assert [part.replaces for part in reading.fragments] == [True, False, False, False]
-    assert len({part.session.title for part in reading.fragments}) == 1
-
 
 @table(
     "content",
@@ -325,16 +291,13 @@ def test_other_files_are_not_recognised(write, name, content):
     assert not READER.recognises(LogFile(write(name, content)))
 
 
-def test_numeric_ids_are_unique_across_files(read, write, lines):
-    for name in ("a.jsonl", "b.jsonl"):
-        path = write(name, lines({"id": 1, "messages": CHAT}))
-        assert list(read(READER, path).sessions) == [path_id(LogFile(path), "1")]
-
-
-@table("first", [{"messages": []}, {"run": 7, "version": 1}])
-def test_first_line_may_lack_messages(read, write, lines, first):
-    path = write("late.jsonl", lines(first, {"messages": CHAT}))
-    assert READER.recognises(LogFile(path))
-    reading = read(READER, path)
-    assert len(reading.sessions) == 1
-    assert [skip.line for skip in reading.skips] == [1]
+def test_documents_that_cannot_be_read(write):
+    broken = write("a.json", json.dumps({"messages": CHAT}, indent=1)[:-20])
+    with pytest.raises(LogUnreadable, match=r"a\.json"):
+        list(READER.read(LogFile(broken), None))
+    deep = write("deep.json", '{"messages": [\n' + "[" * 40_000 + "]" * 40_000 + "]}")
+    with pytest.raises(LogUnreadable, match="levels deep"):
+        list(READER.read(LogFile(deep), None))
+    long = write("long.json", '[\n"' + "a" * MAX_VALUE_BYTES + '"]')
+    with pytest.raises(NotALog, match="Use JSON lines"):
+        READER.recognises(LogFile(long))

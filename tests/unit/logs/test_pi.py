@@ -1,6 +1,5 @@
 import pytest
 from tests.client_logs import PI_ID, PiLog, at, write_lines
-from tests.waiting import assert_linear
 
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.pi import PiReader
@@ -105,19 +104,6 @@ def test_going_back_in_the_tree_undoes_what_was_left(path, read):
     assert len(reading.usage) == 1, "its tokens were spent"
 
 
-def test_going_back_often_takes_time_in_proportion(path, read):
-    logs = {}
-    for tries in (1_500, 12_000):
-        log = PiLog()
-        root = log.message("user", "Root")
-        for number in range(tries):
-            log.message("user", f"Try {number}", parent=root)
-        logs[tries] = write_lines(path.with_stem(f"{path.stem}-{tries}"), log)
-    assert_linear(lambda tries: read(READER, logs[tries]), 1_500)
-    undone = [span for one in read(READER, logs[12_000]).fragments for span in one.undone]
-    assert len(undone) == 11_999
-
-
 def test_a_fork_has_its_parent(path, read):
     parent = path.with_name("2026-11-17T21-00-00-000Z_01a1eb8c-aaaa-74e3-878a-a8f0d448d622.jsonl")
     log = PiLog(parentSession=str(parent), timestamp=at(100))
@@ -130,19 +116,6 @@ def test_a_fork_has_its_parent(path, read):
     lineage = reading.session.lineage
     assert (lineage.parent, lineage.kind) == ("01a1eb8c-aaaa-74e3-878a-a8f0d448d622", "branch")
     assert len(reading.usage) == 1, "the store knows whether it is a copy"
-
-
-def test_a_resumed_session_is_read_on(path, read, append):
-    log = PiLog()
-    kept = log.message("user", "First")
-    log.message("user", "Left")
-    first = read(READER, write_lines(path, log))
-    known = len(log)
-    log.message("user", "Instead", parent=kept)
-    append(path, log[known:])
-    again = read(READER, path, first.state)
-    assert [message.text for message in again.messages] == ["Instead"]
-    assert again.fragments[-1].undone == ((first.messages[1].position, again.messages[0].position),)
 
 
 def test_broken_lines_cost_themselves(path, read):

@@ -6,7 +6,7 @@ from tests.tables import table
 
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import GROUP, Readers
-from journeyman.records.errors import LogUnreadable, NotALog, UnknownReader
+from journeyman.records.errors import LogUnreadable, NotALog
 
 
 class DiaryReader:
@@ -62,15 +62,6 @@ class TestRecognition:
             Readers([]).reader_for(log(bytes(packed), "file.jsonl.gz"))
 
     @table(
-        "broken",
-        [b"\x1f\x8b\x08\x00", gzip.compress(b"x" * 99, mtime=0)[:-9]],
-        ids=["header only", "truncated"],
-    )
-    def test_truncated_compressed_file(self, log, broken):
-        with pytest.raises(LogUnreadable, match=r"file\.jsonl\.gz"):
-            Readers([]).reader_for(log(broken, "file.jsonl.gz"))
-
-    @table(
         "data",
         [
             b"hello\n",
@@ -102,29 +93,6 @@ class TestRecognition:
     )
     def test_each_format_is_recognised(self, log, data, name):
         assert Readers([]).reader_for(log(data)).name == name
-
-    @table(
-        ("start", "name"),
-        [
-            ('{"id":"s","source":"cli","started_at":1,"messages":[', "hermes_export"),
-            ('{"journeyman":1,"session":{"id":"s","source":"x"},"messages":[', "journeyman"),
-        ],
-    )
-    def test_first_line_longer_than_the_inspected_head(self, log, start, name):
-        message = '{"role":"user","content":"' + "x" * 1000 + '"}'
-        data = start + ",".join([message] * 400) + "]}\n"
-        assert Readers([]).reader_for(log(data.encode())).name == name
-
-    def test_reader_names(self):
-        # Names are unique and resolvable.
-        readers = Readers([])
-        names = [reader.name for reader in readers.all]
-        assert len(names) == len(set(names))
-        assert all(readers.named(name).name == name for name in names)
-
-        # Unknown name.
-        with pytest.raises(UnknownReader, match=r"'codec'.*codex"):
-            Readers([]).named("codec")
 
 
 class TestPlugins:

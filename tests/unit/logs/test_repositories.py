@@ -36,15 +36,6 @@ class TestFindProject:
             (main / ".git" / "worktrees" / name / "commondir").unlink()
             assert find_project(tree) == project
 
-    def test_submodule_is_a_separate_project(self, find_project, tmp_path):
-        main = make_repository(tmp_path / "app", APP)
-        files = main / ".git" / "modules" / "vendored"
-        make_repository(main / "vendored", "https://git.org/lib/part.git", first="part")
-        files.parent.mkdir()
-        (main / "vendored" / ".git").rename(files)
-        (main / "vendored" / ".git").write_text("gitdir: ../.git/modules/vendored\n")
-        assert find_project(main / "vendored") == "git.org/lib/part"
-
     def test_a_repository_that_only_names_a_remote(self, find_project, tmp_path):
         """Its configuration can name any; its history shows whether it is a clone."""
         first = make_repository(tmp_path / "first", APP)
@@ -88,22 +79,10 @@ class TestFindProject:
         assert find_project(root, home=tmp_path / "other") == str(root.resolve())
         assert find_project(root, home=root) == "~"
 
-    def test_local_remote_is_ignored(self, find_project, tmp_path):
-        root = make_repository(tmp_path / "cli", "/srv/git/cli.git")
-        assert find_project(root) == "~/cli"
-
     def test_other_folders_are_named_by_folder(self, find_project, tmp_path):
         (tmp_path / "notes-2").mkdir()
         assert find_project(tmp_path / "notes-2") == "notes"
         assert find_project(tmp_path / "never" / "was") == "was"
-
-    def test_invalid_git_files_are_ignored(self, find_project, tmp_path):
-        for number, content in enumerate((b"", b"\xff\xfe", b"gitdir", b"gitdir: /nowhere\n")):
-            folder = tmp_path / f"case{number}x"
-            folder.mkdir()
-            (folder / ".git").write_bytes(content)
-            assert find_project(folder) in (folder.name, f"~/{folder.name}")
-        assert find_project("/nul\x00byte/x") == "x"
 
 
 def session_in(cwd, *, branch="main", **facts):
@@ -139,11 +118,6 @@ class TestProjects:
         root = make_repository(tmp_path / "cli", APP)
         gone = f"{root}/.worktrees/ada/fix"
         assert projects.project_of(session_in(gone), dict) == "github.com/acme/app"
-
-    def test_relative_folder_is_not_looked_up_on_disk(self, projects, tmp_path, monkeypatch):
-        make_repository(tmp_path / "cli", APP)
-        monkeypatch.chdir(tmp_path)
-        assert projects.project_of(session_in("cli"), dict) == "cli"
 
     def test_folder_inside_a_known_project(self, projects):
         def stored():

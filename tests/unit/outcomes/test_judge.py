@@ -60,13 +60,6 @@ class TestOrderOfEvidence:
         # Structured fields take precedence over text.
         assert judged('{"success": true, "output": "Error: none was found"}').status == "ok"
 
-    @table(
-        ("status", "expected"),
-        [("ERROR", "failed"), ("denied", "refused"), ("cancelled", "interrupted")],
-    )
-    def test_a_recorded_status(self, status, expected):
-        assert judged("some text", status=status).status == expected
-
     def test_rule_and_evidence(self):
         # A verdict names its rule and its evidence.
         verdict = judged("Error: Payment method visa_1 not found")
@@ -337,18 +330,6 @@ class TestKindsAndEvidence:
         verdict = judged("String to replace not found in file.\nString: \tif x {", "Edit")
         assert verdict.evidence == "String to replace not found in file."
 
-    @table(
-        ("result", "evidence"),
-        [
-            ('{"status": 404}', "status code 404"),
-            ('{"isError": true, "content": [{"type": "text", "text": "bad"}]}', "bad"),
-            ('{"errors": [{"message": "no field users"}]}', "no field users"),
-            ('{"success": false}', "success"),
-        ],
-    )
-    def test_an_object_always_has_evidence(self, result, evidence):
-        assert evidence in judged(result).evidence
-
 
 class TestDescribedObjects:
     """An object that a tool describes can be cancelled, unsent or in error; the call succeeded."""
@@ -367,30 +348,6 @@ class TestDescribedObjects:
     def test_a_returned_object_is_ok(self, thing):
         assert judged(json.dumps(thing), "get_thing").status == "ok"
 
-    @table(
-        ("fields", "status"),
-        [
-            ({"status": "denied", "message": "The user denied this operation."}, "refused"),
-            ({"sent": False, "reason": "mailbox unavailable"}, "failed"),
-            ({"status": "error", "message": "no such order"}, "failed"),
-        ],
-        ids=["denied", "unsent", "error"],
-    )
-    def test_a_status_of_the_call_itself_counts(self, fields, status):
-        assert judged(json.dumps(fields), "do_thing").status == status
-
-
-class TestJsonFiles:
-    def test_json_files(self):
-        # The content of a JSON file is not judged.
-        held = '{"error": "placeholder", "success": false}'
-        assert judged(held, "read_file", {"path": "config.json"}).status == "ok"
-        assert bash("cat config.json", held).status == "ok"
-
-        # A missing JSON file.
-        missing = '{"error": "File not found: config.json", "similar_files": []}'
-        assert judged(missing, "read_file", {"path": "config.json"}).status == "failed"
-
 
 class TestTextAfterAnObject:
     @table(
@@ -405,39 +362,8 @@ class TestTextAfterAnObject:
     def test_the_whole_output_of_a_command_is_read(self, output, status):
         assert bash("./run", output).status == status
 
-    def test_a_message_may_begin_with_a_quoted_word(self):
-        assert judged('"users" does not exist', "execute_sql").status == "failed"
-
 
 class TestBadInput:
-    @table(
-        "result",
-        [
-            '{"exit_code": "--5"}',
-            '{"exit_code": "²"}',
-            "{'exit_code': 0x" + "f" * 6000 + "}",
-            "{'error': [0x" + "f" * 6000 + "]}",
-            '{"exit_code": ' + "9" * 300 + "}",
-            '{"status_code": ' + "9" * 300 + "}",
-        ],
-        ids=["dashes", "superscript", "hex", "hex in a list", "long", "long status"],
-    )
-    def test_malformed_numbers(self, result):
-        assert judged(result, "bash").status
-
-    def test_a_long_command_is_judged_quickly(self):
-        assert bash("make ||" + " " * 100_000, "x", exit_code=0).status == "ok"
-
-    @table(
-        "arguments",
-        ["", "not json", "[1, 2]", '"ls"', '{"command": 7}', '{"command": []}', "{" * 9999],
-    )
-    def test_unreadable_arguments(self, arguments):
-        broken = Call(
-            id="c", tool="bash", arguments=arguments, result="x", recorded=ResultFlags(exit_code=1)
-        )
-        assert judge(broken).status == "failed"
-
     @table(
         "result",
         [
@@ -607,9 +533,6 @@ class TestUnfinishedAndEmptied:
         verdict = judged("started", "Agent", status="async_launched")
         assert (verdict.status, verdict.kind) == ("unknown", "background")
 
-    def test_a_stub_that_states_the_exit_code_is_judged_by_it(self):
-        assert judged("[terminal] ran `make` -> exit 2, 4 lines output", "terminal").is_error
-
 
 GO_FAILED = "--- FAIL: TestAdd (0.00s)\n    add_test.go:3: 2\nFAIL\nFAIL\tcalc\t0.1s\nFAIL"
 PYTEST_OK = "....  [100%]\n4 passed in 0.31s"
@@ -698,31 +621,12 @@ class TestMissingThings:
         ("error! error failed", "error"),
     )
 
-    @table(("result", "kind"), BARE)
-    def test_a_bare_failure(self, result, kind):
-        for tool in ("read_file", "search", "fetch_page", "some_tool", "bash"):
-            verdict = judged(result, tool, {"command": "./run"})
-            assert (verdict.status, verdict.kind) == ("failed", kind), tool
-        # A command may print anything, and a file may begin with anything.
-        assert bash(f"echo '{result}'", result).status == "ok"
-        assert judged(f"{result}\nis what the manual calls error 12", "read_file").status == "ok"
-
     NO_FAILURE = (
         *("None failed.", "Zero failed", "Nothing failed", "Never failed", "Not failed"),
         *("Without error", "Zero error", "Parse error: none", "Last error: 0", "Never timed out"),
     )
 
-    def test_words_that_deny_a_failure(self):
-        tools = ("read_file", "search", "some_tool")
-        cases = [(tool, text) for tool in tools for text in self.NO_FAILURE]
-        assert [case for case in cases if judged(case[1], case[0]).status != "ok"] == []
-
     def test_a_message_of_two_words_may_be_what_a_tool_shows(self):
         for text in ("build failed", "Parse error: line 3", "timeout", "Request timeout"):
             assert judged(text, "Read").status == "ok", text
             assert judged(text, "some_tool").status == "failed", text
-
-    def test_a_pattern_that_fits_no_file_in_a_part_of_a_command(self):
-        output = "       0\n(eval):1: no matches found: docs/*.md"
-        assert bash("ls docs/*.md 2>/dev/null | wc -l", output).status == "ok"
-        assert bash("ls docs/*.md", "(eval):1: no matches found: docs/*.md").status == "failed"

@@ -150,7 +150,3 @@ class TestGenerateContent:
         ]
         answer = json.loads(_post(self._address(server, "generateContent"), contents=contents))
         assert answer["candidates"][0]["content"]["parts"] == [{"text": "There are three."}]
-
-    def test_other_methods_do_not_exist(self, server: ScriptedServer) -> None:
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            _post(self._address(server, "embedContent"), content={})

@@ -26,11 +26,6 @@ def test_every_control_and_format_character_is_shown_as_an_escape() -> None:
         assert raw(shown) == f"a{one}b"
 
 
-def test_unassigned_characters_are_shown_as_escapes() -> None:
-    private, surrogate, unassigned = "\ue000", "\ud800", "\U000e0080"
-    assert visible(private + surrogate + unassigned) == r"\u{e000}\u{d800}\u{e0080}"
-
-
 @table("code", [0x2800, 0x3164, 0x115F, 0x1160, 0xFFA0, 0xA0, 0x2003, 0x3000,
                                   0x034F, 0xFE0F, 0xE0100, 0x202E, 0x200B, 0xFEFF, 0x7F, 0x9B],
                          ids=hex)  # fmt: skip
@@ -62,12 +57,6 @@ def test_only_the_ascii_space_is_kept() -> None:
 def test_letters_of_all_languages_are_kept(text: str) -> None:
     assert visible(text) == text
     assert hidden_characters(text) == 0
-
-
-def test_newlines_and_tabs_are_escaped_without_a_warning() -> None:
-    text = "a\tb\r\nc\u2028d"
-    assert visible(text) == "a\\u{9}b\\u{d}\\u{a}c\\u{2028}d"
-    assert hidden_characters(text) == 2
 
 
 def test_literal_escape_in_the_text_is_distinguishable() -> None:

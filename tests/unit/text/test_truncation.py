@@ -21,10 +21,6 @@ def test_truncated_text_fits_the_limit(limit: int, letter: str) -> None:
         assert cut.endswith("\nthe end")
 
 
-def test_blank_text_becomes_a_placeholder() -> None:
-    assert truncate_middle("  \n", 100) == "(nothing)"
-
-
 def test_omitted_pieces_are_counted() -> None:
     pieces = [("# ", 0), ("ab", 2), ("cd", 2), ("ef", 2)]
     assert fit_pieces(pieces, 8, "+{}") == "# abcdef"

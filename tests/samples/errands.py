@@ -5,16 +5,15 @@ command, a tool of another harness. Each mistake is followed by the call that wo
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import structs
-
-from journeyman.testing.sample_projects import Bug, bugs, note_paths, questions
-from journeyman.testing.script import (
+from tests.samples.sample_projects import Bug, bugs, note_paths, questions
+from tests.samples.script import (
     AgentMessage,
     CallRequest,
     Compression,
     ScriptStep,
     UserMessage,
 )
-from journeyman.testing.workshop import WORK
+from tests.samples.workshop import WORK
 
 
 def _request_factory(tool: str, *names: str) -> Callable[..., CallRequest]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
-
-from journeyman.testing.script import stable_number
+from tests.samples.script import stable_number
 
 TEXTS = Path(__file__).parent / "projects"
 _FILE_MARK = re.compile(r"^==> (.+) <==\n", re.MULTILINE)

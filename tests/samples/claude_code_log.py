@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-
-from journeyman.testing.script import (
+from tests.samples.script import (
     AgentMessage,
     CallRequest,
     CallResult,
@@ -19,7 +18,7 @@ from journeyman.testing.script import (
     UserMessage,
     iso_time,
 )
-from journeyman.testing.workshop import WORK
+from tests.samples.workshop import WORK
 
 _NAMES = {
     "shell": "Bash",

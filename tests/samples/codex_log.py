@@ -5,8 +5,7 @@ searching are commands, and files are changed with `apply_patch`.
 from typing import Any
 
 import msgspec
-
-from journeyman.testing.script import (
+from tests.samples.script import (
     AgentMessage,
     CallRequest,
     CallResult,
@@ -18,7 +17,7 @@ from journeyman.testing.script import (
     estimate_tokens,
     iso_time,
 )
-from journeyman.testing.workshop import WORK
+from tests.samples.workshop import WORK
 
 _MODEL = "gpt-5.2-codex"
 _SYSTEM_TOKENS = 9_000

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from journeyman.testing.script import (
+from tests.samples.script import (
     AgentMessage,
     CallRequest,
     CallResult,
@@ -25,7 +24,7 @@ from journeyman.testing.script import (
     UserMessage,
     estimate_tokens,
 )
-from journeyman.testing.workshop import WORK
+from tests.samples.workshop import WORK
 
 _MODEL = "hermes-4-405b"
 _PROMPT = (
@@ -115,7 +114,7 @@ def chat_record(played: PlayedSession) -> Row:
 
 def _insert(database: sqlite3.Connection, table: str, row: Row) -> None:
     names, marks = ", ".join(row), ", ".join("?" for _ in row)
-    statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608  our own names
+    statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"
     database.execute(statement, tuple(row.values()))
 
 
