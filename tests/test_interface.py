@@ -1,6 +1,5 @@
-"""Commands, options, arguments and settings that were published once keep working.
-
-`interface.txt` lists them all, hidden ones included. Add new ones to it; never remove a line.
+"""Commands, options, arguments and settings do not change by accident: `interface.txt` lists them
+all, hidden ones included.
 """
 
 from collections.abc import Iterator
@@ -42,31 +41,3 @@ def test_nothing_published_is_missing_and_everything_is_listed() -> None:
     missing, unlisted = sorted(published - existing), sorted(existing - published)
     assert not missing, "no longer there:\n" + "\n".join(missing)
     assert not unlisted, f"to add to {PUBLISHED.name}:\n" + "\n".join(unlisted)
-
-
-RENAMED = {
-    "jobs add": {"--workdir": "--workspace", "--tz": "--timezone"},
-    "open": {"--max": "--max-patterns"},
-    "templates create": {"--max-examples": "--max-patterns"},
-    "templates import": {"--name": "--as"},
-}
-
-
-def test_former_names_of_options_work_and_are_not_in_the_help() -> None:
-    for words, names in RENAMED.items():
-        command: click.Command = command_line
-        for word in words.split():
-            assert isinstance(command, click.Group)
-            member = command.get_command(click.Context(command), word)
-            assert member is not None
-            command = member
-        context = click.Context(command)
-        help_text = command.get_help(context)
-        parser = command.make_parser(context)
-        for former, name in names.items():
-            assert f"{name} " in help_text
-            assert f"{former} " not in help_text
-            values, _, _ = parser.parse_args([former, "1"])
-            assert values == parser.parse_args([name, "1"])[0]
-            option = next(param for param in command.params if name in param.opts)
-            assert option.get_error_hint(context) == f"'{name}'"

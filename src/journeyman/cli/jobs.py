@@ -50,7 +50,6 @@ _name_argument = click.argument("name")
 @option(
     "--timezone ZONE",
     "Time zone of the schedule (default: yours).",
-    former_names=["--tz"],
     default="",
 )
 @option("--prompt-file FILE", "Read the prompt from FILE (- for standard input).")
@@ -74,7 +73,6 @@ _name_argument = click.argument("name")
     "--workspace FOLDER",
     "Folder to work in (default: the current one).",
     dest="workdir",
-    former_names=["--workdir"],
 )
 @option(
     "--deliver PLACE",

@@ -79,7 +79,6 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     "--max-patterns",
     f"Largest number of examples (default {MOST_PATTERNS}; {MAX_TEMPLATE_PATTERNS} for a template "
     "without a task).",
-    former_names=["--max"],
     type=context.NON_NEGATIVE_INT,
 )
 @option(

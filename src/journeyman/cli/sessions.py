@@ -248,7 +248,6 @@ _EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
 @option(
     "--raw/--redact",
     "Keep secrets and personal data, for a faithful copy, or replace them (default: --redact).",
-    former_names=["--no-redact"],
     default=False,
 )
 @files.output_options

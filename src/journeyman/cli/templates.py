@@ -222,7 +222,6 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
     "--max-patterns",
     "Largest number of patterns to store.",
     dest="max_examples",
-    former_names=["--max-examples"],
     type=context.POSITIVE_INT,
     default=MAX_EXAMPLES,
 )
@@ -351,7 +350,6 @@ def export(journeyman: Journeyman, *, reference: str, raw: bool, **destination: 
     "--as NAME",
     "Name of the template here (default: as in the file).",
     dest="name",
-    former_names=["--name"],
 )
 @flag(
     "--replace",

@@ -28,7 +28,6 @@ from journeyman.templates.mining import learning_rules
 
 _EXTRAS = (
     ("postgres", "psycopg", "a PostgreSQL database for a team"),
-    ("plots", "altair", "charts and the report as a page"),
     ("agent", "openai", "an agent with a model at an endpoint"),
     ("local", "xllamacpp", "the embedded model"),
     ("mcp", "mcp", "the server for other programs' models"),
