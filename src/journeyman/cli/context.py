@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -364,13 +364,10 @@ _SESSION_OPTIONS = (
 )
 
 
-@cache
-def _filter_names() -> tuple[str, ...]:
-    """The names under which a command receives the options that select sessions."""
-    declared = click.Command("")
-    for add_option in _SESSION_OPTIONS:
-        add_option(declared)
-    return tuple(parameter.name for parameter in declared.params if parameter.name)
+_FILTERS = (
+    *("project", "source", "platform", "model", "tag", "since", "until", "min_messages"),
+    *("subagents", "bots", "warm"),
+)
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -378,7 +375,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_filters(*args: Any, **options: Any) -> None:
-        values = {name: options.pop(name) for name in _filter_names()}
+        values = {name: options.pop(name) for name in _FILTERS}
         filters = {name: value for name, value in values.items() if value is not None}
         command(*args, filters=filters, **options)
 

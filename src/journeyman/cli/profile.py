@@ -129,7 +129,6 @@ def _show_sections(console: Console, report: Profile) -> None:
         compared = (
             ("tool by tool", learning.stratified),
             ("all calls together", learning.crude),
-            ("later use of a tool", learning.first_later),
         )
         headers = ("points", "95 % interval")
         rows = ((name, change(one), change_interval(one)) for name, one in compared)

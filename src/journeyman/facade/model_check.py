@@ -117,9 +117,8 @@ def _check_name(name: str, at: str, listed: ModelList, program: str) -> Finding:
         return Finding("model", "ok", f"{name} {at}")
     nearest = get_close_matches(name, listed.models, n=1, cutoff=0.3) or listed.models
     some = ", ".join(map(readable, listed.models[:_MOST_NAMES]))
-    more = len(listed.models) - _MOST_NAMES
-    others = f" and {more:,} more" if more > 0 else ""
-    found = f"{name} {at} is not among the models that the endpoint lists: {some}{others}"
+    found = f"{name} {at} is not among the models that the endpoint lists: {some}"
+    found += ", …" if len(listed.models) > _MOST_NAMES else ""
     return Finding("model", "note", found, _set(program, "name", nearest[0]))
 
 

@@ -13,7 +13,7 @@ from journeyman.records import (
 )
 from journeyman.reliability.groups import By, Group, grouped
 from journeyman.reliability.learning_curve import learning
-from journeyman.reliability.profile import Profile, ToolProfile, profile
+from journeyman.reliability.profile import Profile, profile
 from journeyman.reliability.rates import wilson
 
 
@@ -95,67 +95,23 @@ class TestCounts:
 class TestTools:
     def test_figures_per_tool(self) -> None:
         found = profile([MIXED_SESSION, session("s2", call("bash"))])
-        assert found.tools == (
-            ToolProfile(
-                tool="bash",
-                type="code",
-                sessions=2,
-                calls=4,
-                share=4 / 9,
-                rate=wilson(1, 4),
-                apart=0,
-                unknown=0,
-                commonest_failure="no such file",
-            ),
-            ToolProfile(
-                tool="Read",
-                type="file",
-                sessions=1,
-                calls=3,
-                share=3 / 9,
-                rate=wilson(1, 2),
-                apart=1,
-                unknown=0,
-                commonest_failure="missing path",
-            ),
-            ToolProfile(
-                tool="Edit",
-                type="file",
-                sessions=1,
-                calls=2,
-                share=2 / 9,
-                rate=wilson(0, 0),
-                apart=1,
-                unknown=1,
-                commonest_failure="",
-            ),
-        )
+        assert [
+            (one.tool, one.sessions, one.calls, one.share, one.rate, one.apart, one.unknown)
+            for one in found.tools
+        ] == [
+            ("bash", 2, 4, 4 / 9, wilson(1, 4), 0, 0),
+            ("Read", 1, 3, 3 / 9, wilson(1, 2), 1, 0),
+            ("Edit", 1, 2, 2 / 9, wilson(0, 0), 1, 1),
+        ]
 
     def test_order_and_names_of_tools(self) -> None:
         # Equally used tools are sorted by name.
         found = profile([session("s", call("b"), call("c"), call("a"), call("c"))])
         assert [tool.tool for tool in found.tools] == ["c", "a", "b"]
 
-        # The most common failure is counted per tool.
-        found = profile(
-            [
-                session(
-                    "s",
-                    *[call("a", "failed", "everywhere")] * 3,
-                    *[call("b", "failed", "everywhere")] * 1,
-                    *[call("b", "failed", "only here")] * 2,
-                )
-            ]
-        )
-        assert {tool.tool: tool.commonest_failure for tool in found.tools} == {
-            "a": "everywhere",
-            "b": "only here",
-        }
-
         # A nameless tool gets a name.
         found = profile([session("s", call("", "failed", "no"))])
         assert found.tools[0].tool == "unknown tool"
-        assert found.tools[0].commonest_failure == "no"
         assert found.failures[0].tools == ("unknown tool",)
 
 

@@ -9,7 +9,6 @@ from journeyman.reliability.comparison import compare
 from journeyman.reliability.groups import grouped
 from journeyman.reliability.profile import profile
 from journeyman.reliability.rates import shown_with_worst, wilson
-from journeyman.reliability.trivial_tools import without_tools
 from journeyman.reliability.warm_up import FIRST_TURNS, median_over_sessions, warm_up
 
 OK, FAILED = Verdict(status="ok", rule="test"), Verdict(status="failed", rule="test")
@@ -128,7 +127,6 @@ class TestTrivialTools:
         assert (whole.left_out, kept.left_out) == ({}, {"memory": 2, "mcp__notes__todo": 1})
         assert (kept.sessions, kept.messages, kept.calls) == (3, 14, 4)
         assert [tool.tool for tool in kept.tools] == ["Bash"]
-        assert without_tools(sessions, ()) is sessions
 
     def test_compare_without_trivial_tools(self) -> None:
         warm, cold = [session("a", "+" * 30, tool="todo")], [session("b", "-" * 30)]
