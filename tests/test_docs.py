@@ -98,6 +98,7 @@ def test_settings_and_docs_agree() -> None:
             assert f"`{setting.also}`" in page
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
     known |= {"JOURNEYMAN_JOB"}  # set for the scripts of jobs
+    known |= {"JOURNEYMAN_COMPLETE"}  # click's own, for shells
     assert set(re.findall(r"JOURNEYMAN_[A-Z_]+", all_text())) == known
 
 

@@ -61,25 +61,6 @@ class TestIncrements:
             writing.finish()
         assert [one.key for one in store.sessions.usage("s")] == ["b", reported.key]
 
-    def test_repeating_changes_nothing(self, store: Store) -> None:
-        write(store, "s")
-        one = Usage(key="a", model="m", at=5.0, input_tokens=3, cost_usd=0.1, cost_origin="model")
-        store.usage.add("s", one)
-        store.usage.add("s", one)
-        assert store.sessions.usage("s") == [one]
-
-    def test_a_repeated_key_replaces_all_numbers(self, store: Store) -> None:
-        write(store, "s")
-        store.usage.add("s", Usage(key="a", model="m", input_tokens=3, cost_usd=0.1))
-        store.usage.add("s", Usage(key="a", model="n", input_tokens=9))
-        assert store.sessions.usage("s") == [Usage(key="a", model="n", input_tokens=9)]
-
-    def test_a_key_belongs_to_one_session(self, store: Store) -> None:
-        write(store, "s", "other")
-        for name in ("s", "other"):
-            store.usage.add(name, Usage(key="a", input_tokens=3))
-        assert tokens(store).input_tokens == tokens(store, "other").input_tokens == 3
-
 
 class TestTotals:
     def test_a_total_replaces_what_was_counted_before(self, store: Store) -> None:
@@ -91,20 +72,6 @@ class TestTotals:
         )
         assert tokens(store) == Tokens(input_tokens=50, output_tokens=5)
         assert calls_by(store, "model") == {"m": 4}
-
-    def test_a_second_total_replaces_and_never_adds(self, store: Store) -> None:
-        write(store, "s")
-        for key, count in (("t1", 50), ("t2", 70), ("t2", 70), ("t3", 60)):
-            store.usage.set_total("s", Usage(key=key, model="m", input_tokens=count))
-        assert tokens(store).input_tokens == 60
-
-    def test_later_increments_are_added(self, store: Store) -> None:
-        write(store, "s")
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=50))
-        store.usage.add("s", Usage(key="a", model="m", input_tokens=7))
-        assert tokens(store).input_tokens == 57
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=57))
-        assert tokens(store).input_tokens == 57
 
     def test_other_models_tasks_and_sessions_are_unaffected(self, store: Store) -> None:
         write(store, "s", "other")
@@ -205,12 +172,6 @@ class TestNumbers:
         assert tokens(store).input_tokens == 1
         store.usage.set_total("s", Usage(**odd, input_tokens=5))
         assert tokens(store).input_tokens == 5
-
-    def test_missing_names(self, store: Store) -> None:
-        write(store, "s")
-        fields: dict[str, object] = {"key": 7, "model": None, "task": None, "cost_origin": None}
-        store.usage.add("s", Usage(**fields, input_tokens=1))
-        assert store.sessions.usage("s") == [Usage(key="7", input_tokens=1)]
 
 
 class TestErrors:
@@ -318,9 +279,6 @@ class TestSums:
         write(store, "s", started_at=DAY + 5.0)
         store.usage.add("s", Usage(key="a", input_tokens=1))
         assert calls_by(store, "day") == {"1972-09-27": 1}
-
-    def test_nothing_stored(self, store: Store) -> None:
-        assert (report(store, "day").rows, report(store, "day").sessions) == ((), 0)
 
     def test_filters_select_like_the_list(self, store: Store) -> None:
         sub = Lineage(parent=SessionId("a"), kind="subagent")

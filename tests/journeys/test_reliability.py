@@ -1,6 +1,5 @@
 """Judging, profiling and comparing: the commands as a person uses them."""
 
-import io
 import json
 import re
 import subprocess
@@ -8,15 +7,11 @@ from typing import get_args
 from xml.etree import ElementTree as ET
 
 import pytest
-from msgspec.structs import replace
-from rich.console import Console
 from tests.program import PYTHON, Command
 from tests.tables import table
 
 from journeyman import Journeyman
-from journeyman.cli.rate_tables import show_warm_up
 from journeyman.reliability.groups import By
-from journeyman.reliability.warm_up import Median, warm_up
 from journeyman.templates.warm_session import warm_session
 from journeyman.testing import Corpus
 
@@ -60,15 +55,6 @@ class TestJudge:
         report = json.loads(command("profile", "--json").stdout)
         assert report["refused_by"] == {"hook": 2, "person": 1}
 
-    def test_the_library_returns_the_same(self, command: Command) -> None:
-        given = {"tool": "q", "arguments": {}, "result_text": '{"error": "no such table"}'}
-        file = command.home / "calls.jsonl"
-        file.write_text(json.dumps(given))
-        told = json.loads(command("judge", file).stdout)
-        with Journeyman(home=command.home / "h", environ={}) as journeyman:
-            verdict = journeyman.judge(given)
-        assert (told["status"], told["rule"]) == (verdict.status, verdict.rule)
-
     def test_only_the_broken_line_is_unknown(self, command: Command) -> None:
         good = '{"tool": "q", "result_text": "fine"}'
         done = command("judge", "-", typed=f"{good}\nbroken\n{good}\n", code=1)
@@ -77,10 +63,6 @@ class TestJudge:
         blank = command("judge", "-", typed=f"\ufeff{good}\n\n{good}\n").stdout.splitlines()
         assert [json.loads(line)["status"] for line in blank] == ["ok", "unknown", "ok"]
         assert "1 line could not be read as a call: 2." in done.stderr
-
-    def test_nothing_to_judge(self, command: Command) -> None:
-        assert command("judge", "-", typed="").stdout == ""
-        assert "No such file" in command("judge", "missing.jsonl", code=2).stderr
 
     def test_the_reader_may_stop_early(self, command: Command) -> None:
         line = json.dumps({"tool": "q", "result_text": "fine"})
@@ -205,19 +187,6 @@ class TestProfile:
         assert (answer["left_out"], answer["messages"]) == ({"todo": 1}, 4)
         assert everything["tool_distribution"] == {"shell": 0.5, "todo": 0.5}
 
-    def test_the_time_to_the_first_success_reads_like_every_other_duration(self) -> None:
-        console = Console(file=io.StringIO(), width=100)
-        cells = (("a", 4.2), ("b", 90.0), ("c", 60 * 3_600.0))
-        for name, seconds in cells:
-            times = Median(estimate=seconds, low=None, high=None, sessions=1)
-            show_warm_up(console, [(name, replace(warm_up([]), seconds=times))])
-        shown = console.file.getvalue()
-        assert re.findall(r"time to the first success +(.+?) *\n", shown) == [
-            "4.2 s",
-            "1.5 min",
-            "2 d",
-        ]
-
     def test_secrets_are_shown_only_on_request(self, command: Command) -> None:
         """Even a secret that only the arguments of the failed call reveal as one."""
         token, password, mail = "ghp_" + "A1b2" * 9, "xK9mQ2vL7pRt", "bob.smith@corp.example"
@@ -263,10 +232,6 @@ class TestBadInput:
         record(command, "quiet")
         assert "no tool calls" in self.told(command, "profile", "quiet")
         assert "never compressed" in self.told(command, "compression", "quiet")
-
-    def test_one_call(self, command: Command) -> None:
-        record(command, "single", "fine")
-        assert "0.0 % of 1 call " in self.told(command, "profile", "single")
 
     def test_all_unknown(self, command: Command) -> None:
         record(command, "open", *["[Old tool output cleared to save context space]"] * 3)

@@ -132,9 +132,8 @@ def _database(settings: Settings, program: str, now: float) -> list[Finding]:
                 return [Finding(what, "ok", f"{store.url} exists; {found}")]
             sessions = sum(total.sessions + total.subagents for total in store.sessions.totals())
             if faults := store.faults():
-                return [
-                    Finding(what, "problem", faults[0], _database_advice(faults[0], path, program))
-                ]
+                advice = _database_advice("damaged", path, program) if path else ""
+                return [Finding(what, "problem", faults[0], advice)]
             noun = "session" if sessions == 1 else "sessions"
             found = f"{store.url}, {sessions:,} {noun}, no faults"
             rest = (_learned(store, settings, program), _jobs(store, program, now))
@@ -153,9 +152,9 @@ def _database_advice(error: str, path: Path | None, program: str) -> str:
     quoted = shlex.quote(str(path))
     if "locked" in error:
         return f"fuser -v {quoted}  (shows the process to wait for)"
-    if path.is_file() and not os.access(path, os.R_OK | os.W_OK):
-        return _make_yours(path)
-    return f"mv {quoted} {quoted}.damaged && {program} import"
+    if path.is_dir() or any(word in error for word in ("not a database", "malformed", "damaged")):
+        return f"mv {quoted} {quoted}.damaged && {program} import"
+    return "" if os.access(path, os.R_OK | os.W_OK) else _make_yours(path)
 
 
 def _jobs(store: Store, program: str, now: float) -> Finding:
@@ -208,12 +207,8 @@ def _confinement(*, confine: bool) -> Finding:
     if ended.in_namespaces:
         return Finding(what, "ok", "Landlock, a system call filter, and namespaces")
     if not filter_options(network=False):
-        found = "Landlock only: commands can reach the network and Unix sockets on this machine"
-        return Finding(what, "note", found)
-    found = (
-        "Landlock and a system call filter; without namespaces, commands can change the mode and "
-        "times of files outside the workspace, and see which programs run"
-    )
+        return Finding(what, "note", "Landlock only: commands can reach the network")
+    found = "Landlock and a system call filter, without namespaces"
     return Finding(what, "note", found, "Allow user namespaces.")
 
 

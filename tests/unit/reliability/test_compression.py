@@ -90,16 +90,6 @@ class TestStates:
         assert found.difference.estimate is None
         assert "0 counted calls before and 50 after" in found.reading
 
-    @table(
-        ("before", "after"),
-        [((0, 3), (0, 2)), ((0, 19), (0, 100)), ((0, 100), (0, 19)), ((0, 10), (10, 10))],
-    )
-    def test_few_calls_are_undecided(self, before: tuple[int, int], after: tuple[int, int]) -> None:
-        found = step(stretch(before), stretch(after))
-        assert found.state == "undecided"
-        assert f"{before[1]} counted calls before and {after[1]} after" in found.reading
-        assert str(MIN_CALLS_PER_SIDE) in found.reading
-
 
 class TestSameTools:
     def test_change_of_tools_is_accounted_for(self) -> None:
@@ -209,27 +199,6 @@ class TestChains:
         report = compression(segments)
         assert (report.state, report.reading) == (state, reading)
         assert len(report.steps) == len(segments) - 1
-
-    def test_step_labels_and_empty_chains(self) -> None:
-        # Steps are labelled with their sides.
-        report = compression([stretch((0, 1), label="a"), stretch((0, 1), label="b")])
-        assert [(one.before_label, one.after_label) for one in report.steps] == [("a", "b")]
-
-        # One stretch was never compressed.
-        report = compression([stretch((1, 50), label="s1")])
-        assert report == CompressionReport(steps=(), state=None, reading="s1 was never compressed.")
-        assert compression([stretch()]).reading == "part was never compressed."
-        assert compression([stretch(label="")]).reading == "The session was never compressed."
-
-        # No segments.
-        report = compression([])
-        assert (report.steps, report.state) == ((), None)
-        assert report.reading == "There is no session to examine."
-
-        # Stretches without calls.
-        report = compression([stretch(), stretch(), stretch()])
-        assert report.state == "undecided"
-        assert "0 counted calls before and 0 after" in report.steps[0].reading
 
 
 def simulated_states(
