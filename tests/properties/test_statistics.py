@@ -92,8 +92,6 @@ def test_any_two_sets_can_be_compared(warm: list[JudgedSession], cold: list[Judg
     opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
     assert swapped.verdict == opposite[found.verdict]
     assert is_sound(found.difference)
-    assert all(is_sound(row.difference) for row in found.tools)
-    assert sum(row.warm.total for row in found.tools) == found.warm.calls
     assert b"NaN" not in msgspec.json.encode(found)
 
 

@@ -11,11 +11,9 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import option
-from journeyman.cli.formatting import Column, Name
 from journeyman.cli.rate_tables import (
     change,
     change_interval,
-    percent,
     show_early_and_late,
     show_rates,
     show_warm_up,
@@ -23,7 +21,6 @@ from journeyman.cli.rate_tables import (
 from journeyman.facade.journeyman import Journeyman
 from journeyman.reliability.comparison import Comparison
 from journeyman.reliability.compression import CompressionReport, CompressionStep
-from journeyman.reliability.rates import shown_with_worst
 from journeyman.text.display import readable
 
 _STYLES = {
@@ -31,7 +28,6 @@ _STYLES = {
     **dict.fromkeys(("worse", "lost"), "bold red"),
     "undecided": "bold yellow",
 }
-_MAX_TOOLS = 12
 _MAX_WORSE_TOOLS = 8
 
 
@@ -69,25 +65,6 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     ]
     measured = [row for row in types if row[1] and row[1].stratified.low is not None]
     show_early_and_late(console, "type", sorted(measured, key=lambda row: row[0]))
-    if len(comparison.tools) > 1:
-        _show_tools(console, comparison)
-
-
-def _show_tools(console: Console, comparison: Comparison) -> None:
-    formatting.print_heading(console, "By tool")
-    shown = shown_with_worst(comparison.tools, _MAX_TOOLS, lambda row: row.warm)
-    columns = (
-        Column("tool", lambda row: Name(row.tool), min_width=12),
-        Column("warm calls", lambda row: row.warm.total, min_terminal_width=100, numeric=True),
-        Column("warm", lambda row: percent(row.warm.estimate), numeric=True),
-        Column("cold calls", lambda row: row.cold.total, min_terminal_width=100, numeric=True),
-        Column("cold", lambda row: percent(row.cold.estimate), numeric=True),
-        Column("points", lambda row: change(row.difference), numeric=True),
-        Column("95 % interval", lambda row: change_interval(row.difference), numeric=True),
-    )
-    console.print(formatting.fit_table(shown, columns, console.width))
-    total = len(comparison.tools)
-    formatting.print_remainder(console, total, _MAX_TOOLS, ": --json lists all", noun="tool")
 
 
 @context.command(render=_show_comparison, is_paged=True)

@@ -2,14 +2,13 @@
 which did not: two single sessions or two sets. The caller decides which session is warm.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from journeyman.records.verdict import JudgedCall, JudgedSession
+from journeyman.records.verdict import JudgedSession
 from journeyman.reliability.clusters import (
     Contrast,
     Counts,
@@ -55,15 +54,6 @@ class Side(Struct, frozen=True, kw_only=True):
     types: tuple[Group, ...]
 
 
-class ToolRow(Struct, frozen=True, kw_only=True):
-    """One tool on both sides. For display only: among many tools, some will differ by chance."""
-
-    tool: str
-    warm: Rate
-    cold: Rate
-    difference: Difference
-
-
 class Comparison(Struct, frozen=True, kw_only=True):
     """Warm against cold. Differences are warm minus cold: negative is improvement. `difference`
     pools all tools; `same_tools` compares each tool with itself; `first_turns` covers the first
@@ -78,23 +68,17 @@ class Comparison(Struct, frozen=True, kw_only=True):
     first_turns: Difference
     fisher_p: float | None
     verdict: Conclusion
-    tools: tuple[ToolRow, ...]
     note: str
     reading: str
 
 
 class _SideCounts:
-    """The errors and calls of a side's sessions, in total and by tool."""
+    """The errors and calls of a side's sessions."""
 
     def __init__(self, sessions: Sequence[JudgedSession]) -> None:
         self.sessions = distinct(sessions)
         self.ids = {session.id for session in self.sessions}
         self.counts = counts_of(session.calls for session in self.sessions)
-        by_tool: defaultdict[str, list[list[JudgedCall]]] = defaultdict(list)
-        for session in self.sessions:
-            for tool in dict.fromkeys(call.tool for call in session.calls if call.verdict.counts):
-                by_tool[tool].append([call for call in session.calls if call.tool == tool])
-        self.tools = {tool: counts_of(calls) for tool, calls in by_tool.items()}
 
     def side(self, rate: Rate, *, with_learning: bool) -> Side:
         return Side(
@@ -141,7 +125,6 @@ def compare(
         first_turns=_contrast(*first_turns, single=single).difference,
         fisher_p=fisher_p,
         verdict=verdict,
-        tools=_tools(*sides, single=single),
         note=_note(*sides, single=single, has_interval=contrast.difference.low is not None),
         reading=_reading(contrast, same_tools, verdict, single=single),
     )
@@ -168,16 +151,6 @@ def _same_tools(warm: _SideCounts, cold: _SideCounts) -> Difference:
     if not note or difference.low is None:
         return difference
     return replace(difference, low=None, high=None, note=note)
-
-
-def _tools(warm: _SideCounts, cold: _SideCounts, *, single: bool) -> tuple[ToolRow, ...]:
-    rows = []
-    for tool in {**warm.tools, **cold.tools}:
-        counts = [side.tools.get(tool, counts_of([])) for side in (warm, cold)]
-        contrast = _contrast(*counts, single=single)
-        first, second = contrast.first, contrast.second
-        rows.append(ToolRow(tool=tool, warm=first, cold=second, difference=contrast.difference))
-    return tuple(sorted(rows, key=lambda row: (-row.warm.total - row.cold.total, row.tool)))
 
 
 def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool, has_interval: bool) -> str:

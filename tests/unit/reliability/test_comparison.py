@@ -144,26 +144,6 @@ class TestTwoSets:
         assert compare([session("w", 1, 9)] * 9, [session("c", 1, 9)] * 9).warm.calls == 9
 
 
-class TestTools:
-    def test_rates_per_tool(self) -> None:
-        # The most used tools come first, with both rates.
-        found = compare([session("w", 1, 10, tool="b")], [session("c", 2, 9, tool="c")])
-        assert [row.tool for row in found.tools] == ["b", "c"]
-        first = found.tools[0]
-        assert (first.warm.total, first.cold.total) == (10, 0)
-        assert first.difference.estimate is None
-        assert "no counted calls on one side" in first.difference.note
-
-        # In sets, each tool needs enough sessions.
-        warm = [*many("w", (1, 10), (0, 10), times=8), session("x", 0, 200, tool="rare")]
-        cold = [*many("c", (3, 10), (2, 10), times=8), session("y", 50, 200, tool="rare")]
-        rare, usual = compare(warm, cold).tools
-        assert rare.tool == "rare"
-        assert rare.difference.low is None
-        assert "1 warm session with calls" in rare.difference.note
-        assert usual.difference.decided
-
-
 DEGENERATE = {
     "nothing": [],
     "no calls": many("n", (0, 0), times=10),
