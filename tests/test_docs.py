@@ -99,6 +99,7 @@ def test_settings_and_docs_agree() -> None:
             assert f"`{setting.also}`" in page
     known = {setting.variable for setting in SETTINGS} | {HOME_VARIABLE}
     known |= {"JOURNEYMAN_JOB"}  # set for the scripts of jobs
+    known |= {"JOURNEYMAN_COMPLETE"}  # click's own, for shells
     assert set(re.findall(r"JOURNEYMAN_[A-Z_]+", all_text())) == known
 
 
@@ -109,7 +110,7 @@ def test_no_placeholders() -> None:
     known |= {"XDG_DATA_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"}
     known |= {"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"}
     known |= {"PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"}
-    known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB", "RULES_VERSION", "NO_PAGER"}
+    known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB", "RULES_VERSION"}
     assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]{2,}\b", all_text())) <= known
 
 

@@ -1,6 +1,5 @@
-"""Commands, options, arguments and settings that were published once keep working.
-
-`interface.txt` lists them all, hidden ones included. Add new ones to it; never remove a line.
+"""Commands, options, arguments and settings do not change by accident: `interface.txt` lists them
+all, hidden ones included.
 """
 
 from collections.abc import Iterator

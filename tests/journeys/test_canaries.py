@@ -141,9 +141,9 @@ def mcp_answers(jm: Journeyman) -> Iterator[str]:
 
 def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
     """The output and the files of commands."""
-    files = [command.home / name for name in ("page.html", "chart.svg", "AGENTS.md", "all.json")]
-    page, chart, agents, exported = files
-    told = {"profile": command("profile", "--html", page, "--plot", chart).stdout}
+    files = [command.home / name for name in ("chart.svg", "AGENTS.md", "all.json")]
+    chart, agents, exported = files
+    told = {"profile": command("profile", "--plot", chart).stdout}
     command("playbook", names[3], "--write", agents, "--yes")
     command("templates", "export", "all", "-o", exported)
     lines = [

@@ -1,18 +1,12 @@
-"""Settings as a person meets them: `config`, `doctor` with a broken configuration, and completion
-in a real shell.
-"""
+"""Settings as a person meets them: `config`, and `doctor` with a broken configuration."""
 
-import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.model_server import ModelServer, fails
 from tests.program import Command
-from tests.tables import table
 
 from journeyman.records.defaults import TRIVIAL_TOOLS
 
@@ -179,56 +173,3 @@ def test_advice_is_for_the_home_that_was_checked(command: Command, tmp_path: Pat
     assert advice["database"].endswith(f"&& {program} import")
     assert f"{program} config set model.base_url " in advice["model"]
     assert f"{program} config set model.name " in advice["model"]
-
-
-COMPLETE = """
-source {script}
-COMP_WORDS=({words}); COMP_CWORD={place}
-_journeyman_completion journeyman
-printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("bash") is None:
-        pytest.skip("there is no bash here")
-    home = tmp_path_factory.mktemp("completion")
-    said = Command(home)("completion", "bash", "--install").stdout
-    installed = home / ".local/share/bash-completion/completions/journeyman"
-    assert str(installed) in said
-    return installed
-
-
-@table(
-    ("words", "expected"),
-    [
-        ("journeyman doc", "doctor"),
-        ("journeyman config s", "set show"),
-        ("journeyman completion ", "bash zsh fish"),
-        ("journeyman run --wa", "--warm"),
-        ("journeyman templates bui", "build"),
-    ],
-)
-def test_bash_completes_lazily_loaded_commands(script: Path, words: str, expected: str) -> None:
-    count = len(words.split(" ")) - 1
-    typed = words if not words.endswith(" ") else f"{words}''"
-    program = COMPLETE.format(script=script, words=typed, place=count)
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", program],
-        env=os.environ | {"PATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == expected.split()
-
-
-def test_each_shell_gets_its_script(command: Command) -> None:
-    for shell, mark in (("zsh", "#compdef journeyman"), ("fish", "complete --no-files")):
-        assert mark in command("completion", shell).stdout
-    said = command("completion", "zsh", "--install").stdout
-    assert "fpath+=" in said
-    assert (command.home / ".zfunc/_journeyman").exists()
-    command("completion", "tcsh", code=2)

@@ -74,7 +74,7 @@ def test_openings_arrive_once_and_stay(name: str, tmp_path: Path) -> None:
         resumed = home.stored_whole(session)
         forked = home.stored(fork)
         sessions = home.command.json("sessions", "list", "--limit", "1000")
-        compared = home.command.json("compare", "--by-opening")
+        compared = home.command.json("compare")
 
     turns = [one.body for one in model.requests if not count_in(one.body, "Respond with TEXT ONLY")]
     main = [one for one in turns if count_in(one, TASK)]

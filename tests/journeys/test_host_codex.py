@@ -52,7 +52,7 @@ def test_openings_arrive_once_and_stay(tmp_path: Path) -> None:
         home.ask(model, "resume", session, AGAIN)
         fork = home.ask(model, "fork", session, AGAIN)
         resumed, forked = home.stored_whole(session), home.stored_whole(fork)
-        compared = home.command.json("compare", "--by-opening")
+        compared = home.command.json("compare")
 
     bodies = [one.body for one in model.requests]
     assert len(bodies) == 7

@@ -4,18 +4,11 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-import click
-import pytest
 from tests.program import Command
 from tests.waiting import LONGEST_S
-
-from journeyman.cli.pager import PagedOutput, paged_output
-
-LONG = "".join(f"line {n}\n" for n in range(100))
 
 
 class Terminal:
@@ -47,84 +40,27 @@ class Terminal:
         return written.decode().replace("\r\n", "\n")
 
 
-@pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def test_only_long_output_on_a_terminal_is_paged(filled: Command, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
-    for name, value in terminal.environ.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("NO_PAGER", raising=False)
-    yield terminal
-    if not terminal.file.closed:
-        terminal.close()
-
-
-def write(terminal: Terminal, text: str) -> None:
-    """Write text to the terminal as a paged command does."""
-    before, sys.stdout = sys.stdout, terminal.file
-    try:
-        with paged_output():
-            sys.stdout.write(text)
-    finally:
-        sys.stdout = before
-
-
-def test_long_output_is_paged(terminal: Terminal) -> None:
-    write(terminal, LONG)
-    assert terminal.paged == LONG
-    assert terminal.close() == ""
-
-
-def test_wrapped_lines_count(terminal: Terminal) -> None:
-    write(terminal, "x" * 80 * 30 + "\n")
-    assert terminal.paged
-
-
-def test_short_output_goes_to_the_terminal(terminal: Terminal) -> None:
-    write(terminal, "one line\n" * 20)
-    assert terminal.paged == ""
-    assert terminal.close() == "one line\n" * 20
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("NO_PAGER", "1"), ("PAGER", ""), ("PAGER", "cat"), ("PAGER", "no-such'")]
-)
-def test_nothing_is_paged_if_the_user_wants_no_pager(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    monkeypatch.setenv(name, value)
-    write(terminal, LONG)
-    assert terminal.paged == ""
-    assert terminal.close() == LONG
-
-
-def test_an_error_keeps_what_was_written(terminal: Terminal) -> None:
-    output = PagedOutput(terminal.file, ["no-such-pager"])
-    with pytest.raises(click.exceptions.Exit):
-        output.write(LONG)
-    assert terminal.close() == LONG
-
-
-def test_leaving_the_pager_early_is_no_error(filled: Command, tmp_path: Path) -> None:
-    """A real command on a real terminal, with a pager that reads one line."""
-    terminal = Terminal(tmp_path)
-    for pager, arguments, is_paged in (
-        (terminal.environ["PAGER"], ("sessions", "list"), True),
-        ("head -n 1", ("sessions", "list", "--limit", "1000"), True),
-        (terminal.environ["PAGER"], ("sessions", "list", "--no-pager"), False),
-        (terminal.environ["PAGER"], ("sessions", "list", "--json"), False),
+    keeps = terminal.environ["PAGER"]
+    for pager, lines, arguments, is_paged in (
+        (keeps, "5", ("sessions", "list"), True),
+        ("head -n 1", "5", ("sessions", "list", "--limit", "1000"), False),  # left early
+        (keeps, "500", ("sessions", "list"), False),
+        (keeps, "5", ("sessions", "list", "--no-pager"), False),
+        (keeps, "5", ("sessions", "list", "--json", "--limit", "1"), False),
     ):
         (tmp_path / "paged").unlink(missing_ok=True)
         ended = subprocess.run(
             [sys.executable, "-m", "journeyman", *arguments],
-            env=filled.environ | terminal.environ | {"PAGER": pager, "LINES": "5"},
+            env=filled.environ | terminal.environ | {"PAGER": pager, "LINES": lines},
             cwd=filled.home,
-            stdin=subprocess.DEVNULL,
-            stdout=terminal.file if is_paged else subprocess.PIPE,
+            stdin=terminal.file,
+            stdout=terminal.file,
             stderr=subprocess.PIPE,
             timeout=LONGEST_S,
             check=False,
         )
         assert (ended.returncode, ended.stderr) == (0, b""), arguments
-        if pager == terminal.environ["PAGER"]:
-            assert bool(terminal.paged) == is_paged
-    terminal.close()
+        assert bool(terminal.paged) == is_paged, arguments
+    assert "title" in terminal.close()

@@ -92,9 +92,6 @@ def test_any_two_sets_can_be_compared(warm: list[JudgedSession], cold: list[Judg
     opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
     assert swapped.verdict == opposite[found.verdict]
     assert is_sound(found.difference)
-    assert all(is_sound(row.difference) for row in found.tools)
-    assert sum(row.warm.total for row in found.tools) == found.warm.calls
-    assert (found.calls_to_decide.calls is None) == (found.calls_to_decide.note != "")
     assert b"NaN" not in msgspec.json.encode(found)
 
 
@@ -103,12 +100,9 @@ def test_any_two_sets_can_be_compared(warm: list[JudgedSession], cold: list[Judg
 def test_learning_curve_of_any_sessions(drawn_sessions: list[JudgedSession], share: float) -> None:
     found = learning(drawn_sessions, share=share)
     assert found.early.total == found.late.total
-    for difference in (found.crude, found.stratified, found.first_later):
-        assert is_sound(difference)
-    assert found.used is None or 0 <= found.used <= 1
+    assert is_sound(found.crude)
+    assert is_sound(found.stratified)
     assert b"NaN" not in msgspec.json.encode(found)
-    if found.strata == 1 and found.used == 1:
-        assert found.stratified.estimate == pytest.approx(found.crude.estimate)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ _COMMANDS = {
     "tour": ("tour:tour", "See what Journeyman does, in about a minute."),
     "doctor": ("doctor:doctor", "Check this machine: what works, and what to fix."),
     "config": ("config:config", "Show and change the settings."),
-    "completion": ("completion:completion", "Complete commands and options in your shell."),
     "import": ("import_logs:import_", "Import the sessions that your agents recorded."),
     "sessions": ("sessions:sessions", "List, show, search, export and delete sessions."),
     "judge": ("judge:judge", "Judge tool calls from a file, line by line."),

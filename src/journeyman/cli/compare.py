@@ -10,19 +10,17 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
-from journeyman.cli.formatting import Column, Name
+from journeyman.cli.context import option
 from journeyman.cli.rate_tables import (
     change,
     change_interval,
-    percent,
+    show_early_and_late,
     show_rates,
     show_warm_up,
 )
 from journeyman.facade.journeyman import Journeyman
 from journeyman.reliability.comparison import Comparison
 from journeyman.reliability.compression import CompressionReport, CompressionStep
-from journeyman.reliability.rates import shown_with_worst
 from journeyman.text.display import readable
 
 _STYLES = {
@@ -30,7 +28,6 @@ _STYLES = {
     **dict.fromkeys(("worse", "lost"), "bold red"),
     "undecided": "bold yellow",
 }
-_MAX_TOOLS = 12
 _MAX_WORSE_TOOLS = 8
 
 
@@ -38,18 +35,15 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     options = click.get_current_context().params
     sides = (("warm", comparison.warm), ("cold", comparison.cold))
     for name, side in sides:
-        tag, project = options[f"{name}_tag"], options["project"]
-        if tag and not side.sessions:
-            where = f" in {readable(project)}" if project else ""
-            console.print(Text(f"No session{where} has the tag {readable(tag)}.", style="bold"))
-        elif not side.sessions and not options["pair"]:
-            console.print(Text(f"No {name} session is stored.", style="bold"))
+        if not side.sessions:
+            tag = options[f"{name}_tag"]
+            missing = f"has the tag {readable(tag)}" if tag else f"is stored as {name}"
+            console.print(Text(f"No session {missing}.", style="bold"))
     rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides]
     show_rates(console, "", ("sessions", "counted"), rows)
-    difference = comparison.difference
-    if difference.estimate is not None:
+    if comparison.difference.estimate is not None:
         differences = (
-            ("all tools pooled", difference),
+            ("all tools pooled", comparison.difference),
             ("tool by tool", comparison.same_tools),
             (f"first {comparison.warm.warm_up.turns} turns", comparison.first_turns),
         )
@@ -66,54 +60,17 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         console.print(Text(comparison.note, style="dim"))
     formatting.print_heading(console, "How sessions get going")
     show_warm_up(console, [(name, side.warm_up) for name, side in sides])
-    _show_types(console, comparison)
-    if len(comparison.tools) < 2:
-        return
-    formatting.print_heading(console, "By tool")
-    shown = shown_with_worst(comparison.tools, _MAX_TOOLS, lambda row: row.warm)
-    columns = (
-        Column("tool", lambda row: Name(row.tool), min_width=12),
-        Column("warm calls", lambda row: row.warm.total, min_terminal_width=100, numeric=True),
-        Column("warm", lambda row: percent(row.warm.estimate), numeric=True),
-        Column("cold calls", lambda row: row.cold.total, min_terminal_width=100, numeric=True),
-        Column("cold", lambda row: percent(row.cold.estimate), numeric=True),
-        Column("points", lambda row: change(row.difference), numeric=True),
-        Column("95 % interval", lambda row: change_interval(row.difference), numeric=True),
-    )
-    console.print(formatting.fit_table(shown, columns, console.width))
-    total = len(comparison.tools)
-    formatting.print_remainder(console, total, _MAX_TOOLS, ": --json lists all", noun="tool")
-
-
-def _show_types(console: Console, comparison: Comparison) -> None:
-    """Show early and late error rates by type of work, on both sides."""
-    rows = [
-        (f"{group.name}, {name}", group.learning)
-        for name, side in (("warm", comparison.warm), ("cold", comparison.cold))
-        for group in side.types
-        if group.learning is not None and group.learning.stratified.low is not None
+    types = [
+        (f"{group.name}, {name}", group.learning) for name, side in sides for group in side.types
     ]
-    if not rows:
-        return
-    formatting.print_heading(console, "Early and late calls, by the same tools")
-    numbers = ("early", "late", "points", "95 % interval")
-    cells = (
-        (
-            *(name, percent(effect.early.estimate), percent(effect.late.estimate)),
-            *(change(effect.stratified), change_interval(effect.stratified)),
-        )
-        for name, effect in sorted(rows, key=lambda row: row[0])
-    )
-    console.print(formatting.table("type of work", *numbers, numbers=numbers, rows=cells))
+    measured = [row for row in types if row[1] and row[1].stratified.low is not None]
+    show_early_and_late(console, "type", sorted(measured, key=lambda row: row[0]))
 
 
 @context.command(render=_show_comparison, is_paged=True)
 @click.argument("pair", nargs=-1, metavar="[WARM COLD]")
-@option("--warm SESSION", "A warm session; repeatable.", multiple=True)
-@option("--cold SESSION", "A cold session; repeatable.", multiple=True)
 @option("--warm-tag TAG", "Treat all sessions with this tag as warm.")
 @option("--cold-tag TAG", "Treat all sessions with this tag as cold.")
-@flag("--by-opening", "Compare sessions with an opening with all others (the default).")
 @context.project_option
 @context.platform_option
 @context.include_trivial_option
@@ -121,11 +78,9 @@ def compare(
     journeyman: Journeyman,
     *,
     pair: Sequence[str],
-    by_opening: bool,
-    project: str | None,
-    platform: str | None,
-    include_trivial: bool,
-    **sides: Any,
+    warm_tag: str | None,
+    cold_tag: str | None,
+    **narrowed: Any,
 ) -> Comparison:
     """Compare the error rates of warm and cold sessions, or of two sets of them.
 
@@ -139,34 +94,20 @@ def compare(
       journeyman compare --project .
       journeyman compare WARM COLD
       journeyman compare --warm-tag warm --cold-tag cold
-      journeyman compare --warm A --warm B --cold C --cold D --json
     """
-    is_named = bool(pair or any(sides.values()))
-    if by_opening and is_named:
-        raise click.UsageError("--by-opening chooses both sides: pass no session and no tag.")
-    narrowed: dict[str, Any] = {
-        "project": project,
-        "platform": platform,
-        "include_trivial": include_trivial,
-    }
-    if not is_named:
-        return journeyman.compare(by_opening=True, **narrowed)
-    if pair and (len(pair) != 2 or any(sides.values())):
-        raise click.UsageError("Name two sessions, WARM and COLD, or both sets with options.")
-    if pair:
-        sides["warm"], sides["cold"] = pair
-    elif any(bool(sides[side]) == bool(sides[f"{side}_tag"]) for side in ("warm", "cold")):
+    if len(pair) not in (0, 2) or bool(warm_tag) != bool(cold_tag) or (pair and warm_tag):
         raise click.UsageError(
-            "Name the warm and the cold sessions: WARM COLD, or --warm or --warm-tag, and --cold "
-            "or --cold-tag; or name none, to compare by opening."
+            "Name two sessions, WARM and COLD, or pass both --warm-tag and --cold-tag, or none."
         )
-    is_narrowed = project is not None or platform is not None
-    if is_narrowed and not (sides["warm_tag"] or sides["cold_tag"]):
+    if pair and (narrowed["project"] or narrowed["platform"]):
         raise click.UsageError(
             "--project and --platform do not narrow sessions that are named: leave them out."
         )
-    selection: dict[str, Any] = {name: value or None for name, value in sides.items()}
-    return journeyman.compare(**selection, **narrowed)
+    if pair:
+        return journeyman.compare(*pair, **narrowed)
+    if warm_tag:
+        return journeyman.compare(warm_tag=warm_tag, cold_tag=cold_tag, **narrowed)
+    return journeyman.compare(by_opening=True, **narrowed)
 
 
 def _show_compression(console: Console, report: CompressionReport) -> None:
@@ -176,28 +117,6 @@ def _show_compression(console: Console, report: CompressionReport) -> None:
     for number, step in enumerate(report.steps, start=1):
         formatting.print_heading(console, f"Compression {number}")
         _show_step(console, step)
-
-
-@context.command(
-    render=_show_compression,
-    is_failure=lambda report: report.state == "lost",
-    is_paged=True,
-)
-@click.argument("session")
-@context.include_trivial_option
-def compression(
-    journeyman: Journeyman, *, session: str, include_trivial: bool
-) -> CompressionReport:
-    """Check whether context compression preserved proficiency.
-
-    For each compression inside SESSION and in its lineage, compares the error rate after it with
-    the rate before it. The exit code is 1 if proficiency was lost.
-
-    Examples:
-      journeyman compression SESSION
-      journeyman compression SESSION --json
-    """
-    return journeyman.compression(session, include_trivial=include_trivial)
 
 
 def _show_step(console: Console, step: CompressionStep) -> None:
@@ -224,3 +143,25 @@ def _show_step(console: Console, step: CompressionStep) -> None:
 def _label(label: str) -> str:
     session, comma, part = label.partition(", ")
     return context.short_ids([session])[session] + comma + part.replace(" of ", "/")
+
+
+@context.command(
+    render=_show_compression,
+    is_failure=lambda report: report.state == "lost",
+    is_paged=True,
+)
+@click.argument("session")
+@context.include_trivial_option
+def compression(
+    journeyman: Journeyman, *, session: str, include_trivial: bool
+) -> CompressionReport:
+    """Check whether context compression preserved proficiency.
+
+    For each compression inside SESSION and in its lineage, compares the error rate after it with
+    the rate before it. The exit code is 1 if proficiency was lost.
+
+    Examples:
+      journeyman compression SESSION
+      journeyman compression SESSION --json
+    """
+    return journeyman.compression(session, include_trivial=include_trivial)

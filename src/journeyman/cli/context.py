@@ -4,28 +4,28 @@ JSON output.
 
 import getpass
 import inspect
+import io
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from journeyman.cli.pager import paged_output
 from journeyman.facade.journeyman import Journeyman
 from journeyman.text import durations
 from journeyman.text.invisible import INVISIBLE_CHARACTERS
 
 if TYPE_CHECKING:
-    from click.types import OptionHelpExtra
     from rich.console import Console
 
 _LARGEST_NUMBER = 1_000_000_000
@@ -43,16 +43,6 @@ SessionFilters = dict[str, Any]
 _UNSEEN = re.compile(f"[\x7f-\x9f\u2028\u2029{INVISIBLE_CHARACTERS}]")
 
 
-class DocumentedOption(click.Option):
-    """An option whose help does not show a range that only excludes very large numbers."""
-
-    def get_help_extra(self, ctx: click.Context) -> "OptionHelpExtra":
-        extra = super().get_help_extra(ctx)
-        if str(_LARGEST_NUMBER) in extra.get("range", ""):
-            del extra["range"]
-        return extra
-
-
 def option(names: str, help_text: str, *, dest: str = "", **settings: Any) -> _Decorator:
     """Declare an option the way help shows it: its names and the placeholder of its value, as in
     `-o --output FILE`. The command receives it as `dest`. A default is shown unless it is empty.
@@ -62,9 +52,8 @@ def option(names: str, help_text: str, *, dest: str = "", **settings: Any) -> _D
     settings.setdefault("show_default", settings.get("default") not in (None, "", True, 0))
     if metavar is None and isinstance(settings.get("type"), WholeNumber):
         metavar = "N"
-    settings |= {"metavar": metavar, "help": help_text}
     declared = (*flags, *filter(None, [dest]))
-    return click.option(*declared, cls=DocumentedOption, **settings)
+    return click.option(*declared, metavar=metavar, help=help_text, **settings)
 
 
 def flag(names: str, help_text: str, *, dest: str = "") -> _Decorator:
@@ -72,13 +61,22 @@ def flag(names: str, help_text: str, *, dest: str = "") -> _Decorator:
     return click.option(*names.split(), *filter(None, [dest]), is_flag=True, help=help_text)
 
 
-class WholeNumber(click.IntRange):
-    """An integer range; errors call its values whole numbers."""
+class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.3
+    """A whole number within limits. Help does not show them: most only exclude huge numbers."""
 
     name = "whole number"
 
+    def __init__(self, least: int, most: int = _LARGEST_NUMBER) -> None:
+        self.least, self.most = least, most
 
-NON_NEGATIVE_INT, POSITIVE_INT = WholeNumber(0, _LARGEST_NUMBER), WholeNumber(1, _LARGEST_NUMBER)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number = click.INT.convert(value, param, ctx)
+        if not self.least <= number <= self.most:
+            self.fail(f"{number} is not between {self.least} and {self.most:,}.", param, ctx)
+        return int(number)
+
+
+NON_NEGATIVE_INT, POSITIVE_INT = WholeNumber(0), WholeNumber(1)
 POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
 
 yes_option = flag("-y --yes", "Do not ask for confirmation.")
@@ -95,6 +93,29 @@ workers_option = option(
     default=lambda: min(os.cpu_count() or 1, _MAX_WORKERS),
     show_default="all cores",
 )
+
+
+class _Screen(io.StringIO):
+    """Text that is written as on a terminal, with colours."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def _paged_output() -> Iterator[None]:
+    """Show what the block prints in a pager, if it does not fit on the terminal."""
+    terminal, sys.stdout = sys.stdout, _Screen()
+    try:
+        yield
+    finally:
+        text, sys.stdout = sys.stdout.getvalue(), terminal
+        columns, rows = shutil.get_terminal_size()
+        lines = (len(line) - 1 for line in click.unstyle(text).splitlines())
+        if sum(1 + max(length, 0) // columns for length in lines) < rows:
+            click.echo(text, nl=False)
+        else:
+            click.echo_via_pager(text)
 
 
 def open_journeyman(
@@ -147,7 +168,7 @@ def command(
         @wraps(function)
         def run(**options: Any) -> None:
             wants_pager = is_paged and not (options.pop("no_pager") or options.get("as_json"))
-            with paged_output() if wants_pager else nullcontext():
+            with _paged_output() if wants_pager and sys.stdout.isatty() else nullcontext():
                 run_unpaged(**options)
 
         def run_unpaged(**options: Any) -> None:
@@ -343,13 +364,10 @@ _SESSION_OPTIONS = (
 )
 
 
-@cache
-def _filter_names() -> tuple[str, ...]:
-    """The names under which a command receives the options that select sessions."""
-    declared = click.Command("")
-    for add_option in _SESSION_OPTIONS:
-        add_option(declared)
-    return tuple(parameter.name for parameter in declared.params if parameter.name)
+_FILTERS = (
+    *("project", "source", "platform", "model", "tag", "since", "until", "min_messages"),
+    *("subagents", "bots", "warm"),
+)
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -357,7 +375,7 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_filters(*args: Any, **options: Any) -> None:
-        values = {name: options.pop(name) for name in _filter_names()}
+        values = {name: options.pop(name) for name in _FILTERS}
         filters = {name: value for name, value in values.items() if value is not None}
         command(*args, filters=filters, **options)
 

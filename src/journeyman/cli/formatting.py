@@ -57,12 +57,15 @@ def short_count(number: int | None) -> str:
     return str(number)
 
 
-def short_cost(usage: UsageLine | None) -> str:
+def short_cost(usage: UsageLine | None, digits: int = 2) -> str:
     """Return a cost in a few characters, marked if it is estimated (~) or incomplete (≥)."""
     if usage is None or usage.cost_usd is None:
         return UNKNOWN
-    sign = "≥" if usage.unknown_cost else "~" if usage.estimated_share else ""
-    return f"{sign}${usage.cost_usd:,.2f}"
+    sign = "≥ " if usage.unknown_cost else "~ " if usage.estimated_share else ""
+    least = 10**-digits
+    if 0 < usage.cost_usd < least and not usage.unknown_cost:
+        return f"< ${least:.{digits}f}"  # would be rounded to zero
+    return f"{sign}${usage.cost_usd:,.{digits}f}"
 
 
 def size(number: float) -> str:
@@ -167,12 +170,6 @@ def fit_table(
     return fitted
 
 
-def fits(console: Console, table: Table) -> bool:
-    """Return whether a table can be printed with nothing truncated."""
-    unlimited = console.options.update(max_width=10_000)
-    return console.measure(table, options=unlimited).maximum <= console.width
-
-
 def print_table(
     console: Console, rows: Sequence[Any], columns: Iterable[Column], if_empty: str
 ) -> None:
@@ -244,21 +241,36 @@ def progress_bar(label: str, unit: str) -> Iterator[Callable[[Progress], None]]:
     Nothing is shown unless standard error is a terminal.
     """
     began = time.monotonic()
-    with _bar(label) as update:
+    with counting_bar(label) as update:
 
         def move(progress: Progress) -> None:
             speed = progress.done_bytes / 1e6 / max(time.monotonic() - began, 0.001)
-            status = f"{progress.done:,}/{progress.total:,} {unit}, {speed:.1f} MB/s"
-            update(progress.share, 1.0, status)
+            update(progress.done, progress.total, f" {unit}, {speed:.1f} MB/s")
 
         yield move
 
 
 @contextmanager
-def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that updates a progress bar with the items done and their total."""
-    with _bar(label) as update:
-        yield lambda done, total: update(done, total, f"{done:,}/{total:,}")
+def counting_bar(label: str) -> Iterator[Callable[..., None]]:
+    """Yield a function that updates a progress bar with the items done, their total, and words
+    after them.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _total, _words="": None
+        return
+    from rich import progress  # noqa: PLC0415
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.completed:,.0f}/{task.total:,.0f}{task.fields[words]}"),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=0, words="")
+        yield lambda done, total, words="": bar.update(
+            task, completed=done, total=total, words=words
+        )
 
 
 @contextmanager
@@ -272,25 +284,3 @@ def spinner(label: str, console: Console | None = None) -> Iterator[None]:
     prints = console is not None and console.is_terminal and not console.quiet
     with (console if console and prints else Console(stderr=True)).status(label):
         yield
-
-
-@contextmanager
-def _bar(label: str) -> Iterator[Callable[[float, float, str], None]]:
-    if not sys.stderr.isatty():
-        yield lambda _done, _total, _status: None
-        return
-    from rich import progress  # noqa: PLC0415
-
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.TextColumn("{task.fields[status]}"),
-        progress.TimeRemainingColumn(),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None, status="")
-
-        def update(done: float, total: float, status: str) -> None:
-            bar.update(task, completed=done, total=total, status=status)
-
-        yield update

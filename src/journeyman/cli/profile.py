@@ -1,14 +1,12 @@
 """`journeyman profile`: shows how reliable the tool calls of sessions were."""
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 import msgspec
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
@@ -22,7 +20,6 @@ from journeyman.cli.rate_tables import (
     show_groups,
     show_rates,
     show_warm_up,
-    sparkline,
 )
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
@@ -30,28 +27,20 @@ from journeyman.records.playbook import PlaybookMistake
 from journeyman.reliability import By
 from journeyman.reliability.profile import FailureGroup, Profile, refusers
 from journeyman.reliability.rates import shown_with_worst
-from journeyman.reliability.reports import write_chart, write_html_report
 from journeyman.text.display import readable
-from journeyman.text.strict_json import InvalidJson, read_json
 
-_MAX_REMEDIES = 3
-_MAX_MESSAGES_BYTES = 64 * 1024 * 1024
-_MAX_LEFT_OUT = 6
-
-_file = click.Path(path_type=Path, dir_okay=False)
-_MAX_TOOLS, _MAX_FAILURES = 12, 10
+_MAX_REMEDIES, _MAX_LEFT_OUT, _MAX_TOOLS = 3, 6, 12
 _FAILURE_INDENT, _MIN_TOOLS_WIDTH = 6, 12
 
 
 @context.command(name="profile", is_paged=True)
-@click.argument("sessions", nargs=-1, metavar="[SESSION|FILE.json]...")
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...")
 @option("--by", "Break the error rates down by this.", type=click.Choice(get_args(By)))
 @context.session_options
-@option("--plot FILE", "Draw the error rates to FILE (.png or .svg).", type=_file)
-@option("--html FILE", "Write the report as a single HTML page.", type=_file)
+@option("--plot FILE.svg", "Draw the error rates to an SVG file.", type=click.Path(path_type=Path))
 @files.force_option
 @context.include_trivial_option
-@flag("--raw", "Keep secrets and personal data in names, --json and --html: for your eyes only.")
+@flag("--raw", "Keep secrets and personal data in names, --json and --plot: for your eyes only.")
 def profile_command(
     journeyman: Journeyman,
     *,
@@ -59,7 +48,6 @@ def profile_command(
     by: By | None,
     filters: context.SessionFilters,
     plot: Path | None,
-    html: Path | None,
     force: bool,
     include_trivial: bool,
     raw: bool,
@@ -70,8 +58,7 @@ def profile_command(
     Without SESSION, covers all stored sessions that match the options. Errors are calls that
     failed or were invalid. Calls that a person refused or that were interrupted say nothing about
     a tool and are counted separately. Each call is judged once, and the verdict is stored. With
-    --by, charts and pages show the same groups. A FILE.json with the messages of one conversation
-    is profiled without storing it.
+    --by, the chart shows the same groups.
 
     Examples:
       journeyman profile
@@ -79,72 +66,55 @@ def profile_command(
       journeyman profile --by length --source claude_code
       journeyman profile --by tool --project .
       journeyman profile --by type --include-trivial
-      journeyman profile --by platform --source hermes
       journeyman profile SESSION
-      journeyman profile conversation.json
-      journeyman profile --plot reliability.png
-      journeyman profile --html report.html
+      journeyman profile --plot reliability.svg
     """
-    outputs = [path for path in (plot, html) if path]
-    for path in outputs:
-        files.refuse_overwriting(path, force=force)
-    is_file = len(sessions) == 1 and sessions[0].endswith(".json")
+    if plot:
+        if plot.suffix.lower() != ".svg":
+            raise WrongInput(f"A chart cannot be written to {plot}: its name must end in .svg.")
+        files.refuse_overwriting(plot, force=force)
     if by == "platform" and not sessions:
         filters.setdefault("bots", True)
     with formatting.counting_bar("Judging") as progress:
         reliability = journeyman.reliability(
             sessions or None,
-            messages=_read_messages(sessions[0]) if is_file else None,
             include_trivial=include_trivial,
             raw=raw,
             progress=progress,
             **filters,
         )
-    report, judged = reliability.profile(), reliability.sessions
+    report = reliability.profile()
     groups = reliability.grouped(by) if by else ()
     if plot:
-        write_chart(report, plot, by=by, groups=groups)
-    if html:
-        write_html_report(report, judged, html, by=by, groups=groups, made_at=time.time())
-    remedies = journeyman.remedies(session.id for session in judged)[:_MAX_REMEDIES]
+        from journeyman.reliability.charts import draw_profile  # noqa: PLC0415 - few draw a chart
+
+        chart = draw_profile(report, by, groups)
+        if not chart:
+            raise WrongInput(f"There is nothing to draw: {report.note or 'too few calls.'}")
+        files.write(chart.encode(), "chart", "Chart", output=plot, force=force)
+    remedies = journeyman.remedies(session.id for session in reliability.sessions)[:_MAX_REMEDIES]
     if as_json:
         document = msgspec.to_builtins(report) | {"remedies": remedies}
         context.print_json(document | {"by": by, "groups": groups} if by else document)
         return
     console = formatting.console()
+    _show_summary(console, report)
     if by:
-        show_summary(console, report)
         console.print()
         show_groups(console, by, groups)
-        show_early_and_late(console, by, groups)
-    else:
-        show_profile(console, report)
-    show_remedies(console, remedies, failures=report.rate.errors)
-    for path in outputs:
-        console.print(f"Written: {path}", style="dim", soft_wrap=True)
+        show_early_and_late(console, by, [(group.name, group.learning) for group in groups])
+    elif report.rate.total:
+        _show_sections(console, report)
+    _show_remedies(console, remedies, failures=report.rate.errors)
 
 
-def _read_messages(name: str) -> Any:
-    """Return the conversation in a file: a list of messages, or an object with `messages`."""
-    try:
-        value = read_json(files.read(name, "messages", max_bytes=_MAX_MESSAGES_BYTES))
-    except InvalidJson as error:
-        raise WrongInput(
-            f"The messages cannot be read from {name}: {error}. Supply a JSON list of messages."
-        ) from error
-    return value.get("messages", ()) if isinstance(value, dict) else value
-
-
-def show_profile(console: Console, report: Profile) -> None:
-    show_summary(console, report)
-    if not report.rate.total:
-        return
+def _show_sections(console: Console, report: Profile) -> None:
     formatting.print_heading(console, "By tool")
     show_tools(console, report, limit=_MAX_TOOLS)
     if report.failures:
         formatting.print_heading(console, "Most frequent failures")
-        for failure in report.failures[:_MAX_FAILURES]:
-            show_failure(console, failure)
+        for failure in report.failures:
+            _show_failure(console, failure)
         if report.further_failures:
             others = formatting.pluralize(report.further_failures, "other kind")
             errors = formatting.pluralize(report.further_errors, "error")
@@ -154,28 +124,23 @@ def show_profile(console: Console, report: Profile) -> None:
         show_groups(console, "length", report.lengths)
         console.print(Text(report.marathons.reading))
     formatting.print_heading(console, "Over the course of a session")
-    learning, curve = report.learning, report.curve
-    if curve.sessions:
-        highest = percent(max(rate.estimate or 0.0 for rate in curve.parts))
-        end = f" end   up to {highest}, in sessions with ten calls or more"
-        console.print(Text.assemble("beginning ", (sparkline(curve.parts), "red"), end))
+    learning = report.learning
     if learning.stratified.low is not None:
-        before, after = percent(learning.early.estimate), percent(learning.late.estimate)
         compared = (
-            ("tool by tool", "", "", learning.stratified),
-            ("all calls together", before, after, learning.crude),
-            ("later use of a tool", "", "", learning.first_later),
+            ("tool by tool", learning.stratified),
+            ("all calls together", learning.crude),
         )
-        headers = ("early", "late", "points", "95 % interval")
-        rows = ((*row[:3], change(row[3]), change_interval(row[3])) for row in compared)
+        headers = ("points", "95 % interval")
+        rows = ((name, change(one), change_interval(one)) for name, one in compared)
         console.print(formatting.table("errors late", *headers, numbers=headers, rows=rows))
     console.print(Text(learning.reading))
-    show_early_and_late(console, "type", report.types if len(report.types) > 1 else ())
+    types = [(group.name, group.learning) for group in report.types]
+    show_early_and_late(console, "type", types if len(types) > 1 else ())
     formatting.print_heading(console, "How sessions get going")
     show_warm_up(console, [("median, or rate", report.warm_up)])
 
 
-def show_summary(console: Console, report: Profile) -> None:
+def _show_summary(console: Console, report: Profile) -> None:
     counts = ((report.sessions, "session"), (report.messages, "message"), (report.calls, "call"))
     total = ", ".join(formatting.pluralize(number, noun) for number, noun in counts)
     console.print(Text(total, style="bold"))
@@ -208,16 +173,15 @@ def show_summary(console: Console, report: Profile) -> None:
 
 
 def show_tools(console: Console, report: Profile, *, limit: int) -> None:
+    """Print the error rates of the most used tools, the worst among them."""
     shown = shown_with_worst(report.tools, limit, lambda tool: tool.rate)
     rows = [(tool.tool, f"{100 * tool.share:.0f} %", tool.rate.total, tool.rate) for tool in shown]
     show_rates(console, "tool", ("share", "counted"), rows)
-    formatting.print_remainder(
-        console, len(report.tools), limit, ": journeyman profile --by tool", noun="tool"
-    )
+    hint = ": journeyman profile --by tool"
+    formatting.print_remainder(console, len(report.tools), limit, hint, noun="tool")
 
 
-def show_failure(console: Console, failure: FailureGroup) -> None:
-    tools = ", ".join(failure.tools[:3]) + (", …" if len(failure.tools) > 3 else "")
+def _show_failure(console: Console, failure: FailureGroup) -> None:
     head = Text(f"{failure.count:>4,}× ", style="bold")
     head.append(formatting.one_line(failure.fingerprint, max(console.width - 7, 30)), style="")
     console.print(head)
@@ -225,11 +189,11 @@ def show_failure(console: Console, failure: FailureGroup) -> None:
     where = f"{context.short_ids([session])[session]}, call {failure.example.call_index + 1}"
     about = f" · {failure.kind or failure.status} · first in {where}"
     room = console.width - _FAILURE_INDENT - len(about)  # only the names of tools are truncated
-    line = formatting.one_line(tools, max(room, _MIN_TOOLS_WIDTH)) + readable(about)
-    console.print(Padding(Text(line, style="dim"), (0, 0, 0, _FAILURE_INDENT), expand=False))
+    tools = formatting.one_line(", ".join(failure.tools), max(room, _MIN_TOOLS_WIDTH))
+    console.print(Text(" " * _FAILURE_INDENT + tools + readable(about), style="dim"))
 
 
-def show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, failures: int) -> None:
+def _show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, failures: int) -> None:
     """Show the fixes that would prevent most failures, as observed in the sessions."""
     if not remedies:
         return

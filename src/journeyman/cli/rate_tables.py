@@ -1,4 +1,4 @@
-"""Rates, differences between them and medians on a terminal: as tables, bars and words."""
+"""Rates, differences between them and medians on a terminal: as tables and in words."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -11,7 +11,7 @@ from journeyman.cli import formatting
 from journeyman.cli.formatting import Column, Name
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
-from journeyman.reliability.lengths import BANDS
+from journeyman.reliability.learning_curve import LearningEffect
 from journeyman.reliability.rates import (
     Difference,
     Rate,
@@ -24,10 +24,7 @@ from journeyman.reliability.warm_up import Median, WarmUp
 from journeyman.text.display import readable
 from journeyman.text.durations import abbreviate_duration
 
-_SPARK_LEVELS = "▁▂▃▄▅▆▇█"
 _MIN_NAME_WIDTH = 16
-_BAR_WIDTH = 12
-_MIN_WIDE = 100
 
 
 def percent(value: float | None) -> str:
@@ -54,106 +51,47 @@ def change_interval(difference: Difference) -> str:
     return interval_text(difference) or formatting.UNKNOWN
 
 
-def sparkline(rates: Sequence[Rate]) -> str:
-    """Return the rates as a row of small columns."""
-    most = max((rate.estimate or 0.0 for rate in rates), default=0.0) or 1.0
-    steps = len(_SPARK_LEVELS) - 1
-    return "".join(
-        formatting.UNKNOWN
-        if rate.estimate is None
-        else _SPARK_LEVELS[round(rate.estimate / most * steps)]
-        for rate in rates
-    )
-
-
-def scale(rates: Sequence[Rate]) -> float:
-    """Return the top of the scale that the bars share. An interval that reaches far beyond every
-    rate is cut off; otherwise a tool with a single failed call would flatten all other bars.
-    """
-    most = max((rate.estimate or 0.0 for rate in rates), default=0.0)
-    highest = max((rate.high or 0.0 for rate in rates), default=0.0)
-    return min(highest, max(2 * most, 0.05)) or 1.0
-
-
-def bar(rate: Rate, top: float) -> Text:
-    """Return the rate as a dot on its interval: ──●─────."""
-    if rate.estimate is None or rate.low is None or rate.high is None:
-        return Text("")
-    start, dot, end = (
-        min(_BAR_WIDTH - 1, int(value / top * _BAR_WIDTH))
-        for value in (rate.low, rate.estimate, rate.high)
-    )
-    colour = "red" if rate.errors else "green"
-    before, after = ("─" * (dot - start), "dim"), ("─" * (end - dot), "dim")
-    return Text.assemble(" " * start, before, ("●", colour), after, no_wrap=True)
-
-
 def show_rates(
     console: Console, header: str, counts: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
     """Print a table of rates; a row is a name, its counts and the rate. Numbers are never
-    truncated: the bars are shown only where every name fits beside them, a narrow terminal drops
-    the counts and the interval, and names are truncated.
+    truncated: a narrow terminal drops the counts and the interval, and names are truncated.
     """
-    top = scale([row[-1] for row in rows])
     shortest = min(_MIN_NAME_WIDTH, max((len(row[0]) for row in rows), default=1))
+    wide: dict[str, Any] = {"numeric": True, "min_terminal_width": 46 + 10 * len(counts)}
     columns = (
         Column(header, lambda row: Name(row[0]), min_width=shortest),
-        *(
-            Column(count, itemgetter(index), min_terminal_width=46 + 10 * len(counts), numeric=True)
-            for index, count in enumerate(counts, 1)
-        ),
+        *(Column(count, itemgetter(at), **wide) for at, count in enumerate(counts, 1)),
         Column("errors", lambda row: row[-1].errors if row[-1].total else None, numeric=True),
         Column("rate", lambda row: percent(row[-1].estimate), numeric=True),
         Column("95 % interval", lambda row: interval(row[-1]), min_terminal_width=50, numeric=True),
     )
-    bars = Column("", lambda row: bar(row[-1], top), min_terminal_width=72)
-    table = formatting.fit_table(rows, (*columns, bars), console.width)
-    if not formatting.fits(console, table):
-        table = formatting.fit_table(rows, columns, console.width)
-    console.print(table)
+    console.print(formatting.fit_table(rows, columns, console.width))
 
 
 def show_groups(console: Console, by: By, groups: Sequence[Group]) -> None:
     """Print the error rates of groups."""
-    has_words = by == "length" and console.width >= _MIN_WIDE
-    words: dict[str, str] = {
-        band.name: f" ({band.words})" for band in BANDS if band.words and has_words
-    }
-    rows = [
-        (group.name + words.get(group.name, ""), group.sessions, group.rate.total, group.rate)
-        for group in groups
-    ]
+    rows = [(group.name, group.sessions, group.rate.total, group.rate) for group in groups]
     show_rates(console, by, ("sessions", "counted"), rows)
 
 
-def show_early_and_late(console: Console, by: By, groups: Sequence[Group]) -> None:
-    """Print whether agents improve within the sessions of each group that has enough of them. The
-    figure that pools all tools is shown only beside the one that compares each tool with itself.
+def show_early_and_late(
+    console: Console, by: By, groups: Sequence[tuple[str, LearningEffect | None]]
+) -> None:
+    """Print whether agents improve within the sessions of each named group that has enough of
+    them. The figure that pools all tools is shown only beside the one that compares each tool with
+    itself.
     """
-    compared = [(group, group.learning) for group in groups if group.learning is not None]
-    compared = [(group, effect) for group, effect in compared if effect.sessions]
-    measured = [(group, effect) for group, effect in compared if effect.stratified.low is not None]
+    compared = [(name, effect) for name, effect in groups if effect and effect.sessions]
+    measured = [row for row in compared if row[1].stratified.low is not None]
     if not (measured or (compared and by == "type")):
         return
     formatting.print_heading(console, "Early and late calls, by the same tools")
+    wide: dict[str, Any] = {"numeric": True, "min_terminal_width": 72}
     columns = (
-        Column(by, lambda row: Name(row[0].name), min_width=8),
-        Column(
-            "early",
-            lambda row: percent(row[1].early.estimate),
-            min_terminal_width=72,
-            numeric=True,
-        ),
-        Column(
-            "late", lambda row: percent(row[1].late.estimate), min_terminal_width=72, numeric=True
-        ),
-        Column(
-            "all tools pooled",
-            lambda row: change(row[1].crude),
-            min_terminal_width=_MIN_WIDE,
-            numeric=True,
-        ),
+        Column(by, lambda row: Name(row[0]), min_width=8),
+        Column("early", lambda row: percent(row[1].early.estimate), **wide),
+        Column("late", lambda row: percent(row[1].late.estimate), **wide),
         Column("same tools", lambda row: change(row[1].stratified), numeric=True),
         Column(
             "95 % interval",
@@ -164,20 +102,24 @@ def show_early_and_late(console: Console, by: By, groups: Sequence[Group]) -> No
     )
     if measured:
         console.print(formatting.fit_table(measured, columns, console.width))
-    for group, effect in compared:
+    for name, effect in compared:
         # By type, what is not known is an answer too; of many groups only what is known.
         if by == "type" or effect.stratified.decided:
-            console.print(Text.assemble((f"{readable(group.name)}: ", "bold"), effect.reading))
+            console.print(Text.assemble((f"{readable(name)}: ", "bold"), effect.reading))
 
 
 def show_warm_up(console: Console, sides: Sequence[tuple[str, WarmUp]]) -> None:
     """Print how sessions get going: one column of figures for each side."""
     names = [name for name, _ in sides]
     warm_ups = [warm_up for _, warm_up in sides]
+    rates = [(percent(one.first_turns.estimate), interval(one.first_turns)) for one in warm_ups]
     rows: list[tuple[str, ...]] = [
         (
             f"errors in the first {warm_ups[0].turns} turns",
-            *(_rate_with_interval(one.first_turns) for one in warm_ups),
+            *(
+                rate if rate == formatting.UNKNOWN else f"{rate} ({within})"
+                for rate, within in rates
+            ),
         ),
         ("calls to the first success", *(_median(one.calls) for one in warm_ups)),
         ("time to the first success", *(_median(one.seconds, seconds=True) for one in warm_ups)),
@@ -188,22 +130,14 @@ def show_warm_up(console: Console, sides: Sequence[tuple[str, WarmUp]]) -> None:
     console.print(formatting.table("", *names, numbers=names, rows=rows))
 
 
-def _rate_with_interval(rate: Rate) -> str:
-    if rate.estimate is None:
-        return formatting.UNKNOWN
-    return f"{percent(rate.estimate)} ({interval(rate)})"
-
-
 def _median(value: Median, *, seconds: bool = False) -> str:
     """Return a median with its interval."""
-    if value.estimate is None:
-        return formatting.UNKNOWN
-    show = abbreviate_duration if seconds else _short
-    text = show(value.estimate)
-    if value.low is None or value.high is None:
-        return text
-    return f"{text} ({show(value.low)} to {show(value.high)})"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.1f}".removesuffix(".0")
+    bounds = (value.estimate, value.low, value.high)
+    shown = [
+        abbreviate_duration(bound) if seconds else f"{bound:,.1f}".removesuffix(".0")
+        for bound in bounds
+        if bound is not None
+    ]
+    if len(shown) < 3:
+        return shown[0] if shown else formatting.UNKNOWN
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"

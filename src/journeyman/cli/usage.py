@@ -1,6 +1,6 @@
 """`journeyman usage`: shows the tokens and cost of sessions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import get_args
 
@@ -78,37 +78,21 @@ def _columns(report: UsageReport, width: int) -> Iterator[Column]:
     names = {line.key: line.key or unnamed for line in report.rows}
     if report.by == "session":
         names |= context.short_ids(line.key for line in report.rows)
-
-    def label(line: UsageLine) -> str:
-        return names.get(line.key, line.key)
-
-    yield Column(report.by, label, overflow="fold", min_width=10)
-    for header, field, min_width in _COLUMNS:
-        if field == "reasoning_tokens" and not report.total.reasoning_tokens:
-            continue
-        show = formatting.short_count if field.endswith("_tokens") else formatting.count
-        # In a narrow terminal, the words of a header are stacked.
-        name = header if width >= 100 else header.replace(" ", "\n")
-        yield Column(
-            name, partial(_number, show, field), min_terminal_width=min_width, numeric=True
-        )
+    yield Column(
+        report.by, lambda line: names.get(line.key, line.key), overflow="fold", min_width=10
+    )
+    for header, field, least in _COLUMNS:
+        if field != "reasoning_tokens" or report.total.reasoning_tokens:
+            # In a narrow terminal, the words of a header are stacked.
+            name = header if width >= 100 else header.replace(" ", "\n")
+            yield Column(name, partial(_number, field), min_terminal_width=least, numeric=True)
     digits = 2 if (report.total.cost_usd or 0) >= 1 else 4
-    yield Column("cost", lambda line: _cost(line, digits), numeric=True)
+    yield Column("cost", partial(formatting.short_cost, digits=digits), numeric=True)
 
 
-def _number(show: Callable[[int | None], str], field: str, line: UsageLine) -> str:
+def _number(field: str, line: UsageLine) -> str:
+    show = formatting.short_count if field.endswith("_tokens") else formatting.count
     return show(getattr(line, field))
-
-
-def _cost(line: UsageLine, digits: int) -> str:
-    """Return the cost, marked if it is partly unknown or estimated."""
-    if line.cost_usd is None:
-        return formatting.UNKNOWN
-    sign = "≥ " if line.unknown_cost else "~ " if line.estimated_share else ""
-    least = 10**-digits
-    if 0 < line.cost_usd < least and not line.unknown_cost:
-        return f"< ${least:.{digits}f}"  # would be rounded to zero
-    return f"{sign}${line.cost_usd:,.{digits}f}"
 
 
 def _notes(report: UsageReport) -> str:

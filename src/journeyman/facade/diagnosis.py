@@ -28,7 +28,6 @@ from journeyman.templates.mining import learning_rules
 
 _EXTRAS = (
     ("postgres", "psycopg", "a PostgreSQL database for a team"),
-    ("plots", "altair", "charts and the report as a page"),
     ("agent", "openai", "an agent with a model at an endpoint"),
     ("local", "xllamacpp", "the embedded model"),
     ("mcp", "mcp", "the server for other programs' models"),
@@ -95,8 +94,7 @@ def _missing_home(home: Path) -> Finding:
     above = next(folder for folder in home.parents if folder.exists())
     if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
         return Finding("home", "ok", f"{home} does not exist yet; the first import creates it")
-    found = f"{home} does not exist and cannot be created: {above} is not writable"
-    return Finding("home", "problem", found, _CHOOSE_HOME)
+    return Finding("home", "problem", f"{home} cannot be created in {above}", _CHOOSE_HOME)
 
 
 def _make_yours(path: Path) -> str:
@@ -134,7 +132,8 @@ def _database(settings: Settings, program: str, now: float) -> list[Finding]:
                 return [Finding(what, "ok", f"{store.url} exists; {found}")]
             sessions = sum(total.sessions + total.subagents for total in store.sessions.totals())
             if faults := store.faults():
-                return [Finding(what, "problem", faults[0], _replace_database(path, program))]
+                advice = _database_advice("damaged", path, program) if path else ""
+                return [Finding(what, "problem", faults[0], advice)]
             noun = "session" if sessions == 1 else "sessions"
             found = f"{store.url}, {sessions:,} {noun}, no faults"
             rest = (_learned(store, settings, program), _jobs(store, program, now))
@@ -144,25 +143,17 @@ def _database(settings: Settings, program: str, now: float) -> list[Finding]:
         return [Finding(what, "problem", str(error), advice)]
 
 
-def _replace_database(path: Path | None, program: str) -> str:
-    if path is None:
-        return ""
-    quoted = shlex.quote(str(path))
-    return f"mv {quoted} {quoted}.damaged && {program} import"
-
-
 def _database_advice(error: str, path: Path | None, program: str) -> str:
-    """Return the command that mends a database that cannot be opened."""
+    """Return the command that mends a database that is damaged or cannot be opened."""
     if "newer Journeyman" in error:
         return "pip install --upgrade journeyman"
     if path is None:
         return f"{program} config set database postgresql://USER:PASSWORD@HOST/NAME"
+    quoted = shlex.quote(str(path))
     if "locked" in error:
-        return f"fuser -v {shlex.quote(str(path))}  (shows the process to wait for)"
-    if any(words in error for words in ("not a database", "malformed", "damaged")):
-        return _replace_database(path, program)
-    if path.is_dir():
-        return f"mv {shlex.quote(str(path))} {shlex.quote(str(path))}.old"
+        return f"fuser -v {quoted}  (shows the process to wait for)"
+    if path.is_dir() or any(word in error for word in ("not a database", "malformed", "damaged")):
+        return f"mv {quoted} {quoted}.damaged && {program} import"
     return "" if os.access(path, os.R_OK | os.W_OK) else _make_yours(path)
 
 
@@ -216,12 +207,8 @@ def _confinement(*, confine: bool) -> Finding:
     if ended.in_namespaces:
         return Finding(what, "ok", "Landlock, a system call filter, and namespaces")
     if not filter_options(network=False):
-        found = "Landlock only: commands can reach the network and Unix sockets on this machine"
-        return Finding(what, "note", found)
-    found = (
-        "Landlock and a system call filter; without namespaces, commands can change the mode and "
-        "times of files outside the workspace, and see which programs run"
-    )
+        return Finding(what, "note", "Landlock only: commands can reach the network")
+    found = "Landlock and a system call filter, without namespaces"
     return Finding(what, "note", found, "Allow user namespaces.")
 
 
@@ -275,10 +262,7 @@ def _place(place: LogLocation, program: str) -> Finding:
 
 
 def _extra(name: str, module: str, purpose: str) -> Finding:
-    installed = _is_installed(module)
-    advice = "" if installed else f"For {purpose}: pip install 'journeyman[{name}]'"
-    return Finding(f"extra: {name}", "ok", "installed" if installed else "not installed", advice)
-
-
-def _is_installed(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
+    if importlib.util.find_spec(module):
+        return Finding(f"extra: {name}", "ok", "installed")
+    advice = f"For {purpose}: pip install 'journeyman[{name}]'"
+    return Finding(f"extra: {name}", "ok", "not installed", advice)

@@ -3,12 +3,10 @@
 import http
 import importlib.util
 import shlex
-import stat
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from journeyman.configuration import CONFIG_FILE
 from journeyman.facade.finding import Finding
 from journeyman.models.discovery import ModelList, find_endpoints, list_models
 from journeyman.models.factory import is_in_process
@@ -31,12 +29,7 @@ def check_model(settings: Settings, program: str, environ: Mapping[str, str]) ->
         return _check_file(Path(model.name).expanduser(), program)
     if not model.base_url and not model.api_key:
         return _find_server(model.name, program, environ)
-    file = settings.home / CONFIG_FILE
-    finding = _check_endpoint(model, program, environ)
-    if finding.status == "ok" and model.api_key and _is_public(file):
-        found = f"{finding.found}; other users can read {file}"
-        return Finding("model", "note", found, f"chmod 600 {shlex.quote(str(file))}")
-    return finding
+    return _check_endpoint(model, program, environ)
 
 
 def _offer(program: str, environ: Mapping[str, str]) -> Finding:
@@ -117,11 +110,6 @@ def _check_name(name: str, at: str, listed: ModelList, program: str) -> Finding:
         return Finding("model", "ok", f"{name} {at}")
     nearest = get_close_matches(name, listed.models, n=1, cutoff=0.3) or listed.models
     some = ", ".join(map(readable, listed.models[:_MOST_NAMES]))
-    more = len(listed.models) - _MOST_NAMES
-    others = f" and {more:,} more" if more > 0 else ""
-    found = f"{name} {at} is not among the models that the endpoint lists: {some}{others}"
+    found = f"{name} {at} is not among the models that the endpoint lists: {some}"
+    found += ", …" if len(listed.models) > _MOST_NAMES else ""
     return Finding("model", "note", found, _set(program, "name", nearest[0]))
-
-
-def _is_public(file: Path) -> bool:
-    return file.exists() and bool(stat.S_IMODE(file.stat().st_mode) & 0o077)

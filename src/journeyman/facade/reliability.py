@@ -8,9 +8,8 @@ from msgspec.structs import replace
 from journeyman.records import JudgedSession
 from journeyman.records.errors import WrongInput
 from journeyman.reliability import By
-from journeyman.reliability.groups import Group, grouped
+from journeyman.reliability.groups import Group, grouped, without_tools
 from journeyman.reliability.profile import Profile, profile
-from journeyman.reliability.trivial_tools import without_tools
 
 
 class Reliability:

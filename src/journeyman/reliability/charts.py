@@ -1,258 +1,200 @@
-"""Charts of a profile as PNG or SVG. A chart without data is None, never an empty axis. Importing
-this module loads altair, so callers import it only when they draw.
+"""Draws error rates as SVG text: in rows with their intervals, or along a line. Text and lines
+follow the light or dark theme of the reader, and hovering over a mark shows its values.
 """
 
-import json
-from collections.abc import Sequence
-from importlib.resources import files
+from collections.abc import Iterable, Sequence
+from datetime import date
+from html import escape
+from itertools import groupby
+from math import ceil, floor, log10
 from textwrap import wrap
-from typing import Any
+from unicodedata import east_asian_width
 
-from journeyman.records.errors import MissingPart
+from msgspec import Struct
+
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
-from journeyman.reliability.lengths import BANDS
 from journeyman.reliability.profile import Profile
-from journeyman.reliability.rates import Rate, count_text, percent, shown_with_worst
+from journeyman.reliability.rates import Rate, percent, rate_interval_text, shown_with_worst
 from journeyman.text.display import printable
 
-THEME = json.loads(files(__package__).joinpath("theme.json").read_text("utf-8"))
-"""The style of all charts, as a Vega-Lite configuration."""
+MAX_ROWS = 40
+MIN_CALLS = 5  # with fewer counted calls, an interval is too wide to be useful
+_WIDTH, _MARGIN, _ROW, _LINE, _GAP = 760, 20, 24, 18, 36
+_LEFT, _RIGHT, _SERIES_LEFT, _SERIES_HEIGHT = 270, 650, 60, 180
+_LABEL_CHARACTERS, _NOTE_CHARACTERS, _TICK_WIDTH = 34, 105, 80
+_NOTE = "Errors among the counted calls, with 95 % intervals."
 
-# Okabe and Ito's blue, which colour-blind readers can distinguish from grey and other colours.
-ACCENT = "#0072b2"
-INK, QUIET = THEME["title"]["color"], THEME["title"]["subtitleColor"]
-
-try:
-    import altair as alt
-    import vl_convert
-except ImportError as missing:
-    raise MissingPart(
-        "Drawing charts needs the extra \"plots\": pip install 'journeyman[plots]'."
-    ) from missing
-
-Chart = alt.LayerChart | alt.VConcatChart
-
-FORMATS = (".png", ".svg")
-"""The file name suffixes that a chart can be written to."""
-
-
-MAX_ROWS = 15
-MIN_CALLS = 5
-"""With fewer counted calls, an interval is too wide to be useful."""
-
-_LABEL_WIDTH = 230
-_PLOT_WIDTH = 340
-_VALUE_WIDTH = 56
-_LINE_CHARACTERS = 100
-_EXPLANATION = "Errors among the counted calls, with the 95 % interval."
-
-_AXIS_ENDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-"""Possible upper ends of a rate axis."""
-
-# A long label keeps its start and its end, which holds the number of calls.
-_SHORTENED_LABEL = (
-    "length(datum.label) > 36"
-    " ? slice(datum.label, 0, 18) + '…' + slice(datum.label, -17) : datum.label"
-)
+# Okabe and Ito's blues, which colour-blind readers can tell from grey and from other colours.
+_STYLE = """
+.chart { color: #1f2328; background: #fff; font: 13px system-ui, sans-serif; --mark: #0072b2; }
+.chart text { fill: currentColor; }
+.chart .heading { font-size: 16px; font-weight: 600; }
+.chart .quiet { opacity: 0.65; }
+.chart .middle { text-anchor: middle; } .chart .end { text-anchor: end; }
+.chart polyline { fill: none; stroke: currentColor; stroke-width: 2; }
+.chart .grid { stroke-opacity: 0.15; stroke-width: 1; }
+.chart .all { stroke-opacity: 0.6; stroke-width: 1; stroke-dasharray: 4 3; }
+.chart .interval { stroke: var(--mark); stroke-opacity: 0.5; }
+.chart .series { stroke: var(--mark); }
+.chart .band { fill: var(--mark); fill-opacity: 0.18; stroke: none; }
+.chart circle { fill: var(--mark); }
+@media (prefers-color-scheme: dark) {
+  .chart { color: #e6edf3; background: #0d1117; --mark: #56b4e9; }
+}
+"""
 
 
-def reliability_by_tool(profile: Profile) -> alt.LayerChart | None:
-    """Draw the error rates of the most used tools, the most used first."""
-    rows = [(tool.tool, tool.rate) for tool in profile.tools]
-    return _rates_chart(rows, profile.rate, "How often each tool fails", "tool")
+class Chart(Struct, frozen=True):
+    """A heading, a note below it, and the elements of the drawing, whose top is at 0."""
+
+    heading: str
+    note: str
+    elements: list[str]
+    height: int
 
 
-def reliability_of_groups(
-    profile: Profile, by: By, groups: Sequence[Group]
-) -> alt.LayerChart | None:
-    """Draw the error rates of groups, in their order."""
+def draw_intervals(
+    heading: str, rows: Sequence[tuple[str, Rate]], note: str = _NOTE, overall: Rate | None = None
+) -> Chart:
+    """Draw a row for each rate: a dot on its interval, between its label and the rate as text. A
+    dashed line marks the rate of all calls, if it is supplied.
+    """
+    ticks = _ticks([rate for _, rate in rows] + ([overall] if overall else []))
+    height = len(rows) * _ROW
+
+    def across(value: float | None) -> float:
+        return _LEFT + (value or 0) / ticks[-1] * (_RIGHT - _LEFT)
+
+    elements = []
+    for tick in ticks:
+        x = across(tick)
+        elements.append(_line("grid", [(x, 0), (x, height)]))
+        elements.append(_text((x, height + _LINE), f"{100 * tick:g} %", "middle quiet"))
+    if overall and overall.total:
+        x = across(overall.estimate)
+        elements.append(_line("all", [(x, 0), (x, height)], _about("all calls", overall)))
+    for at, (label, rate) in enumerate(rows):
+        y, about = (at + 0.5) * _ROW, _about(label, rate)
+        elements.append(_text((_LEFT - 12, y + 4), _short(label), "end", about))
+        elements.append(_text((_WIDTH - _MARGIN, y + 4), percent(rate), "end"))
+        if rate.total:
+            ends = [(across(rate.low), y), (across(rate.high), y)]
+            elements += [_line("interval", ends, about), _dot(across(rate.estimate), y, about)]
+    return Chart(heading, note, elements, height + _LINE)
+
+
+def draw_series(heading: str, rates: Sequence[tuple[float, str, Rate]], note: str = _NOTE) -> Chart:
+    """Draw labelled rates at their positions, such as days: dots on a line, with a band for their
+    intervals. The line is interrupted where a rate is unknown.
+    """
+    ticks = _ticks([rate for _, _, rate in rates])
+    start = min((at for at, _, _ in rates), default=0)
+    span = max((at for at, _, _ in rates), default=0) - start or 1
+    left, scale = _SERIES_LEFT + 40, (_WIDTH - _MARGIN - _SERIES_LEFT - 80) / span
+
+    def down(value: float | None) -> float:
+        return (1 - (value or 0) / ticks[-1]) * _SERIES_HEIGHT
+
+    elements, labelled_to = [], 0.0
+    for tick in ticks:
+        y = down(tick)
+        elements.append(_line("grid", [(_SERIES_LEFT, y), (_WIDTH - _MARGIN, y)]))
+        elements.append(_text((_SERIES_LEFT - 8, y + 4), f"{100 * tick:g} %", "end quiet"))
+    for is_known, group in groupby(rates, lambda one: one[2].total > 0):
+        run = [(left + (at - start) * scale, label, rate) for at, label, rate in group]
+        if is_known:
+            high = [(x, down(rate.high)) for x, _, rate in run]
+            low = [(x, down(rate.low)) for x, _, rate in reversed(run)]
+            dots = [(x, down(rate.estimate)) for x, _, rate in run]
+            kind = "band" if len(run) > 1 else "interval"
+            elements += [_line(kind, high + low), _line("series", dots)]
+            for (x, y), (_, label, rate) in zip(dots, run, strict=True):
+                elements.append(_dot(x, y, _about(label, rate)))
+        for x, label, _ in run:
+            if x >= labelled_to:
+                elements.append(_text((x, _SERIES_HEIGHT + _LINE), label, "middle quiet"))
+                labelled_to = x + _TICK_WIDTH
+    return Chart(heading, note, elements, _SERIES_HEIGHT + _LINE)
+
+
+def svg(charts: Iterable[Chart]) -> str:
+    """Return a document with the charts one below the other."""
+    parts, y = [], _MARGIN
+    for chart in charts:
+        parts.append(_text((_MARGIN, y + 14), chart.heading, "heading"))
+        y += 2 * _LINE
+        for line in wrap(chart.note, _NOTE_CHARACTERS):
+            parts.append(_text((_MARGIN, y), line, "quiet"))
+            y += _LINE
+        parts += [f'<g transform="translate(0 {y})">', *chart.elements, "</g>"]
+        y += chart.height + _GAP
+    size = f'viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" height="{y}"'
+    root = f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" {size}>'
+    return "\n".join((root, f"<style>{_STYLE}</style>", *parts, "</svg>\n"))
+
+
+def draw_profile(profile: Profile, by: By | None, groups: Sequence[Group]) -> str:
+    """Return the charts of a profile that have data: the error rates of the groups, or without them
+    of the tools, and those along the session. Empty if there is nothing to draw.
+    """
     rows = [(group.name, group.rate) for group in groups]
-    return _rates_chart(rows, profile.rate, f"How often calls fail, by {by}", by)
+    rows = rows if by else [(tool.tool, tool.rate) for tool in profile.tools]
+    known = [row for row in rows if row[1].total >= MIN_CALLS]
+    heading, charts = f"How often calls fail, by {by or 'tool'}", list[Chart]()
+    if known and by == "day":
+        days = [row for row in known if row[0][0].isdigit()]
+        days_at = [(date.fromisoformat(day).toordinal(), day, rate) for day, rate in days]
+        charts.append(draw_series(heading, days_at))
+    elif known:
+        shown = shown_with_worst(known, MAX_ROWS, lambda row: row[1])
+        note = f"{_NOTE} Dashed: all calls, {percent(profile.rate)}."
+        if len(shown) < len(rows):
+            note += f" Not shown: {len(rows) - len(shown):,} with fewer calls."
+        charts.append(draw_intervals(heading, shown, note, overall=profile.rate))
+    if profile.curve.sessions:
+        heading, curve = "How often calls fail along a session", enumerate(profile.curve.parts)
+        parts = [(at, f"from {10 * at} %", rate) for at, rate in curve]
+        charts.append(draw_series(heading, parts, profile.curve.note))
+    return svg(charts) if charts else ""
 
 
-def _rates_chart(
-    rows: Sequence[tuple[str, Rate]], overall: Rate, title: str, noun: str
-) -> alt.LayerChart | None:
-    eligible = [row for row in rows if row[1].total >= MIN_CALLS]
-    shown = shown_with_worst(eligible, MAX_ROWS, lambda row: row[1])
-    if not shown:
-        return None
-    labels = [f"{' '.join(printable(name).split())} ({rate.total:,})" for name, rate in shown]
-    rates = [rate for _, rate in shown]
-    # The axis must include the dashed line: what is not shown may be worse.
-    top = _axis_end([*rates, overall])
-    dots = _dots(labels, rates, top=top, step=24, label=_SHORTENED_LABEL)
-    line = (
-        alt.Chart(alt.InlineData(values=[{"all": overall.estimate}]))
-        .mark_rule(strokeDash=[4, 3], color=QUIET)
-        .encode(x="all:Q")
-    )
-    return alt.LayerChart(layer=[line, *dots]).properties(
-        width=_PLOT_WIDTH,
-        title=_title(
-            title,
-            f"{_EXPLANATION} In brackets: number of counted calls.",
-            f"Dashed: all calls, {percent(overall)}. "
-            + _omission_note(len(shown), len(eligible), len(rows) - len(eligible), noun),
-        ),
-    )
+def _ticks(rates: Iterable[Rate]) -> list[float]:
+    """Return round numbers from 0 that enclose all intervals."""
+    highest = max((rate.high or 0.0 for rate in rates), default=0.0) or 1.0
+    size = 10 ** floor(log10(highest / 4))
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= highest / 4)
+    return [step * number for number in range(ceil(highest / step - 1e-9) + 1)]
 
 
-def rate_along_session(profile: Profile, *, width: int = 560) -> alt.LayerChart | None:
-    """Draw the error rate from the start of the sessions to their end."""
-    parts = profile.curve.parts
-    if profile.curve.sessions == 0:
-        return None
-    size = 1 / len(parts)
-    values = [_values(part) | {"place": (at + 0.5) * size} for at, part in enumerate(parts)]
-    place = (
-        alt.X("place:Q")
-        .scale(domain=[0, 1], nice=False)
-        .axis(
-            values=[0, 0.25, 0.5, 0.75, 1],
-            labelExpr="datum.value == 0 ? 'start' : datum.value == 1 ? 'end'"
-            " : format(datum.value, '.0%')",
-            title="Position in the session",
-            labelFlush=True,
-        )
-    )
-    chart = alt.Chart(alt.InlineData(values=values)).encode(x=place)
-    axis = alt.Axis(format=".0%", title="Error rate", tickCount=5, grid=True, domain=False)
-    rates = alt.Y("low:Q").scale(domain=[0, _axis_end(parts)], nice=False).axis(axis)
-    layers = [
-        chart.mark_area(color=ACCENT, opacity=0.18).encode(y=rates, y2="high:Q"),
-        chart.mark_line(color=ACCENT, strokeWidth=2).encode(y="estimate:Q"),
-        chart.mark_point(color=ACCENT, filled=True, size=45, opacity=1).encode(y="estimate:Q"),
-    ]
-    title = _title("How often calls fail along a session", _EXPLANATION, profile.curve.note)
-    return alt.LayerChart(layer=layers).properties(width=width, height=200, title=title)
+def _about(label: str, rate: Rate) -> str:
+    """Return what is shown on hovering over a mark."""
+    text = f"{label}: {percent(rate)}, {rate.errors:,} errors in {rate.total:,} counted calls"
+    if rate.total:
+        text += f"; 95 % interval {rate_interval_text(rate)}"
+    return f"<title>{_escape(text)}</title>"
 
 
-def rate_by_length(profile: Profile) -> alt.LayerChart | None:
-    """Draw the error rates of short, mid-length and marathon sessions."""
-    if profile.rate.total == 0:
-        return None
-    words: dict[str, str] = {band.name: band.words for band in BANDS}
-    labels = [
-        f"{group.name}: {words[group.name]}\n{count_text(group.sessions, 'session')}, "
-        f"{count_text(group.rate.total, 'counted call')}"
-        for group in profile.lengths
-    ]
-    rates = [group.rate for group in profile.lengths]
-    dots = _dots(labels, rates, top=_axis_end(rates), step=46, label="split(datum.label, '\\n')")
-    return alt.LayerChart(layer=dots).properties(
-        width=_PLOT_WIDTH,
-        title=_title(
-            "How often calls fail in short and long sessions",
-            _EXPLANATION,
-            "Long sessions involve different work, so length is not necessarily the cause.",
-        ),
-    )
+def _short(label: str) -> str:
+    """Return a label that fits; a long one keeps its start and its end."""
+    is_wide = any(east_asian_width(letter) in "WF" for letter in label)
+    half = _LABEL_CHARACTERS // (4 if is_wide else 2)
+    return label if len(label) <= 2 * half else f"{label[:half]}…{label[-half + 1 :]}"
 
 
-def overview_chart(
-    profile: Profile, by: By | None = None, groups: Sequence[Group] = ()
-) -> alt.VConcatChart | None:
-    """Draw all charts that have data, one below the other: first the tools, or the groups if there
-    are any.
-    """
-    along = rate_along_session(profile, width=_PLOT_WIDTH + _VALUE_WIDTH)
-    first = reliability_of_groups(profile, by, groups) if by else reliability_by_tool(profile)
-    candidates = [first, along, rate_by_length(profile) if by != "length" else None]
-    charts = [chart for chart in candidates if chart is not None]
-    if not charts:
-        return None
-    # The plots are aligned with each other, so the titles have to start left of all labels.
-    stacked: alt.VConcatChart = alt.vconcat(*charts, spacing=44).configure_title(
-        frame="group", dx=-_LABEL_WIDTH
-    )
-    return stacked
+def _text(at: tuple[float, float], text: str, kind: str = "", about: str = "") -> str:
+    x, y = at
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{_escape(text)}{about}</text>'
 
 
-def svg_with_caption(chart: alt.LayerChart) -> tuple[str, str, str]:
-    """Return the title, the subtitle and the SVG without them, for a page that sets the text in its
-    own font.
-    """
-    spec = chart.to_dict()
-    title = spec.pop("title")
-    return title["text"], " ".join(title["subtitle"]), _svg(spec)
+def _line(kind: str, points: Iterable[tuple[float, float]], about: str = "") -> str:
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline class="{kind}" points="{places}">{about}</polyline>'
 
 
-def _svg(spec: dict[str, Any]) -> str:
-    svg: str = vl_convert.vegalite_to_svg(spec, config=THEME, allowed_base_urls=[])
-    return svg
+def _dot(x: float, y: float, about: str) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5">{about}</circle>'
 
 
-def render(chart: Chart, suffix: str) -> bytes:
-    """Return the content of the chart's file, for a suffix in `FORMATS`."""
-    if suffix == ".svg":
-        return _svg(chart.to_dict()).encode()
-    png: bytes = vl_convert.vegalite_to_png(
-        chart.to_dict(), config=THEME, scale=2, allowed_base_urls=[]
-    )
-    return png
-
-
-def _dots(
-    labels: Sequence[str], rates: Sequence[Rate], *, top: float, step: int, label: str
-) -> tuple[alt.Chart, ...]:
-    """Draw a row for each rate: a dot, its interval as a line, and the rate as text."""
-    values = [
-        _values(rate)
-        | {"label": text, "words": percent(rate) if rate.total else "no counted calls"}
-        for text, rate in zip(labels, rates, strict=True)
-    ]
-    axis = alt.Axis(
-        labelExpr=label,
-        labelLimit=_LABEL_WIDTH,
-        title=None,
-        ticks=False,
-        domain=False,
-        labelPadding=10,
-        grid=True,
-    )
-    row = alt.Chart(alt.InlineData(values=values), height=alt.Step(step)).encode(
-        y=alt.Y("label:N").sort(list(labels)).axis(axis)
-    )
-    scale = alt.Scale(domain=[0, top], nice=False)
-    axis_of_rates = alt.Axis(format=".0%", title="Error rate", tickCount=5, labelFlush=False)
-    low = alt.X("low:Q").scale(scale).axis(axis_of_rates)
-    line = row.transform_filter("datum.estimate !== null")
-    return (
-        line.mark_rule(color=ACCENT, strokeWidth=2, opacity=0.5).encode(x=low, x2="high:Q"),
-        line.mark_point(color=ACCENT, filled=True, size=80, opacity=1).encode(x="estimate:Q"),
-        row.mark_text(align="right", color=INK, fontSize=12).encode(
-            x=alt.value(_PLOT_WIDTH + _VALUE_WIDTH), text="words:N"
-        ),
-    )
-
-
-def _values(rate: Rate) -> dict[str, float | str | None]:
-    return {"estimate": rate.estimate, "low": rate.low, "high": rate.high}
-
-
-def _axis_end(rates: Sequence[Rate]) -> float:
-    highest = max(rate.high or 0 for rate in rates)
-    return next(top for top in _AXIS_ENDS if top >= highest)
-
-
-def _title(text: str, *subtitle: str) -> alt.Title:
-    lines = [line for sentences in subtitle for line in wrap(sentences, _LINE_CHARACTERS)]
-    return alt.Title(text, subtitle=lines)
-
-
-def _omission_note(shown: int, eligible: int, rare: int, noun: str) -> str:
-    if shown < eligible:
-        return (
-            f"{shown} of {eligible} {noun}s with at least {MIN_CALLS} counted calls, the worst"
-            " among them."
-        )
-    if rare == 0:
-        return ""
-    few = f"fewer than {MIN_CALLS} counted calls"
-    return (
-        f"One {noun} with {few} is omitted."
-        if rare == 1
-        else f"{rare:,} {noun}s with {few} are omitted."
-    )
+def _escape(text: str) -> str:
+    return escape(" ".join(printable(text).split()))

@@ -2,14 +2,13 @@
 which did not: two single sessions or two sets. The caller decides which session is warm.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from journeyman.records.verdict import JudgedCall, JudgedSession
+from journeyman.records.verdict import JudgedSession
 from journeyman.reliability.clusters import (
     Contrast,
     Counts,
@@ -19,56 +18,40 @@ from journeyman.reliability.clusters import (
     distinct,
     session_shortage,
 )
-from journeyman.reliability.groups import Group, grouped
+from journeyman.reliability.groups import Group, grouped, without_tools
 from journeyman.reliability.learning_curve import (
     bootstrap_difference,
     table_by_tool,
     tools_on_both_sides,
 )
 from journeyman.reliability.rates import (
-    CallsNeeded,
     Difference,
     Rate,
-    calls_to_decide,
     change_text,
     fisher_exact,
     interval_text,
     percent,
     shortage_text,
 )
-from journeyman.reliability.trivial_tools import without_tools
 from journeyman.reliability.warm_up import WarmUp, first_calls, warm_up
 
 Conclusion = Literal["better", "worse", "undecided"]
 """Better: the error rate of warm is lower."""
-
-SIGNIFICANCE_LEVEL = 0.05
 
 _SIDES = ("warm", "cold")
 _BY_TOOL = "Mantel-Haenszel by tool, bootstrap over sessions 95 %"
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side: its sessions, those of them with counted calls, these calls and their rate, how its
-    sessions get going, and its sessions by type of work, with early and late calls.
+    """One side: its sessions, their counted calls and the rate of these, how its sessions get
+    going, and its sessions by type of work, with early and late calls.
     """
 
     sessions: int
-    with_calls: int
-    messages: int
     calls: int
     rate: Rate
     warm_up: WarmUp
     types: tuple[Group, ...]
-
-
-class ToolRow(Struct, frozen=True, kw_only=True):
-    """One tool on both sides. For display only: among many tools, some will differ by chance."""
-
-    tool: str
-    warm: Rate
-    cold: Rate
-    difference: Difference
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -85,30 +68,21 @@ class Comparison(Struct, frozen=True, kw_only=True):
     first_turns: Difference
     fisher_p: float | None
     verdict: Conclusion
-    calls_to_decide: CallsNeeded
-    tools: tuple[ToolRow, ...]
     note: str
     reading: str
 
 
 class _SideCounts:
-    """The errors and calls of a side's sessions, in total and by tool."""
+    """The errors and calls of a side's sessions."""
 
     def __init__(self, sessions: Sequence[JudgedSession]) -> None:
         self.sessions = distinct(sessions)
         self.ids = {session.id for session in self.sessions}
         self.counts = counts_of(session.calls for session in self.sessions)
-        by_tool: defaultdict[str, list[list[JudgedCall]]] = defaultdict(list)
-        for session in self.sessions:
-            for tool in dict.fromkeys(call.tool for call in session.calls if call.verdict.counts):
-                by_tool[tool].append([call for call in session.calls if call.tool == tool])
-        self.tools = {tool: counts_of(calls) for tool, calls in by_tool.items()}
 
     def side(self, rate: Rate, *, with_learning: bool) -> Side:
         return Side(
             sessions=len(self.sessions),
-            with_calls=len(self.counts),
-            messages=sum(session.messages for session in self.sessions),
             calls=rate.total,
             rate=rate,
             warm_up=warm_up(self.sessions),
@@ -135,29 +109,24 @@ def compare(
     )
     single = all(len(side.sessions) == 1 for side in sides)
     contrast = _contrast(sides[0].counts, sides[1].counts, single=single)
+    first_turns = [counts_of(map(first_calls, side.sessions)) for side in sides]
     same_tools = _same_tools(*sides)
     turned = (contrast.difference.estimate or 0) * (same_tools.estimate or 0) < 0
     fisher_p = fisher_exact(contrast.first, contrast.second)
-    by_chance = single and (fisher_p or 0) >= SIGNIFICANCE_LEVEL
+    by_chance = single and (fisher_p or 0) >= 0.05
     verdict: Conclusion = "undecided"
     if contrast.difference.decided and not (by_chance or turned):
         verdict = "better" if (contrast.difference.estimate or 0) < 0 else "worse"
-    needed = CallsNeeded(calls=None, note="too little is known about how much sessions differ")
-    if contrast.design_effect is not None:
-        effect = contrast.design_effect
-        needed = calls_to_decide(contrast.first, contrast.second, design_effect=effect)
     return Comparison(
         warm=sides[0].side(contrast.first, with_learning=with_learning),
         cold=sides[1].side(contrast.second, with_learning=with_learning),
         difference=contrast.difference,
         same_tools=same_tools,
-        first_turns=_first_turns(*sides, single=single),
+        first_turns=_contrast(*first_turns, single=single).difference,
         fisher_p=fisher_p,
         verdict=verdict,
-        calls_to_decide=needed,
-        tools=_tools(*sides, single=single),
         note=_note(*sides, single=single, has_interval=contrast.difference.low is not None),
-        reading=_reading(contrast, same_tools, verdict, needed, single=single),
+        reading=_reading(contrast, same_tools, verdict, single=single),
     )
 
 
@@ -184,21 +153,6 @@ def _same_tools(warm: _SideCounts, cold: _SideCounts) -> Difference:
     return replace(difference, low=None, high=None, note=note)
 
 
-def _first_turns(warm: _SideCounts, cold: _SideCounts, *, single: bool) -> Difference:
-    counts = [counts_of(map(first_calls, side.sessions)) for side in (warm, cold)]
-    return _contrast(*counts, single=single).difference
-
-
-def _tools(warm: _SideCounts, cold: _SideCounts, *, single: bool) -> tuple[ToolRow, ...]:
-    rows = []
-    for tool in {**warm.tools, **cold.tools}:
-        counts = [side.tools.get(tool, counts_of([])) for side in (warm, cold)]
-        contrast = _contrast(*counts, single=single)
-        first, second = contrast.first, contrast.second
-        rows.append(ToolRow(tool=tool, warm=first, cold=second, difference=contrast.difference))
-    return tuple(sorted(rows, key=lambda row: (-row.warm.total - row.cold.total, row.tool)))
-
-
 def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool, has_interval: bool) -> str:
     notes = []
     shared = len(warm.ids & cold.ids)
@@ -216,12 +170,7 @@ def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool, has_interval: b
 
 
 def _reading(
-    contrast: Contrast,
-    same_tools: Difference,
-    verdict: Conclusion,
-    needed: CallsNeeded,
-    *,
-    single: bool,
+    contrast: Contrast, same_tools: Difference, verdict: Conclusion, *, single: bool
 ) -> str:
     difference = contrast.difference
     rates = f"{percent(contrast.first)} against {percent(contrast.second)}"
@@ -230,9 +179,8 @@ def _reading(
         if difference.estimate is None:
             return shortage
         return f"{shortage} So far the error rates are {rates}."
-    warm, cold = "Warm sessions have", "cold ones"
-    if single:
-        warm, cold = "The warm session has", "the cold one"
+    warm = "The warm session has" if single else "Warm sessions have"
+    cold = "the cold one" if single else "cold ones"
     reading = (
         f"{warm} {change_text(difference.estimate, than=cold)}"
         f" ({rates}; 95 % interval: {interval_text(difference)})."
@@ -249,10 +197,4 @@ def _reading(
             by_tool = f" Tool by tool: {change}."
     if verdict != "undecided":
         return f"{reading} Chance is unlikely to explain this.{by_tool}"
-    reading += " This may be due to chance"
-    if needed.calls is None:
-        return f"{reading}.{by_tool}"
-    return (
-        f"{reading}; about {needed.calls:,} calls per side would likely decide a difference of"
-        f" this size.{by_tool}"
-    )
+    return f"{reading} This may be due to chance.{by_tool}"

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.records import JudgedCall, Verdict
+from journeyman.reliability.groups import calls_without_tools
 from journeyman.reliability.rates import (
     Difference,
     Rate,
@@ -21,7 +22,6 @@ from journeyman.reliability.rates import (
     rate_of,
     wilson,
 )
-from journeyman.reliability.trivial_tools import calls_without_tools
 
 TOLERATED_RATIO = 1.2
 """Proficiency counts as preserved if the rate after is at most this many times the rate before."""
@@ -50,22 +50,19 @@ class ToolChange(Struct, frozen=True, kw_only=True):
 
 class CompressionStep(Struct, frozen=True, kw_only=True):
     """One compression. Differences are the rate after minus the rate before: negative is
-    improvement. `ratio` is None if there was no error before.
+    improvement.
 
-    Work changes along a session, and some tools fail more often than others, so the `same_tools`
-    rates compare only tools used on both sides. There the rate before is weighted by how often
-    each tool was used after. `worse_tools` are the tools whose rate rose, those with the most
-    excess errors first.
+    Work changes along a session, and some tools fail more often than others, so the second
+    difference covers only tools used on both sides, with the rate before weighted by how often each
+    was used after. `worse_tools` are the tools whose rate rose, those with the most excess errors
+    first.
     """
 
     before_label: str
     after_label: str
     before: Rate
     after: Rate
-    ratio: float | None
     difference: Difference
-    same_tools_before: Rate
-    same_tools_after: Rate
     same_tools_difference: Difference
     worse_tools: tuple[ToolChange, ...]
     state: CompressionState
@@ -120,9 +117,7 @@ def compression(
         state = "lost"
     elif states["preserved"] == len(steps):
         state = "preserved"
-    where = "the only compression"
-    if len(steps) > 1:
-        where = f"{states[state]} of {len(steps)} compressions"
+    where = f"{states[state]} of {len(steps)} compressions"
     reading = f"Proficiency was {state} at {where}."
     if state == "undecided":
         reading = f"The data do not decide whether proficiency was preserved at {where}."
@@ -145,10 +140,7 @@ def _step(before: CallSegment, after: CallSegment) -> CompressionStep:
         after_label=after.label,
         before=was,
         after=now,
-        ratio=now.estimate / was.estimate if was.estimate and now.estimate is not None else None,
         difference=difference,
-        same_tools_before=same_before,
-        same_tools_after=same_after,
         same_tools_difference=same_difference,
         worse_tools=worse,
         state=state,
@@ -167,7 +159,8 @@ def _judge(
     assert difference.low is not None
     assert difference.high is not None
     rates = (
-        f"{_rate_text(was)} before, {_rate_text(now)} after "
+        f"{percent(was)} of {was.total} calls failed before, "
+        f"{percent(now)} of {now.total} calls failed after "
         f"({change_text(now.bounds[1] - was.bounds[1])})"
     )
     if same_tools.low is None:
@@ -179,10 +172,9 @@ def _judge(
     more = f"more than {TOLERATED_RATIO} times as often"
     if exceeds and is_certain and is_certain_by_tool:
         return "lost", f"{rates}, {more}, which chance is unlikely to explain."
-    if exceeds and is_certain:
-        return "undecided", f"{rates}, {more}, but for the same tools this may be due to chance."
     if exceeds:
-        return "undecided", f"{rates}, {more}, but this may be due to chance."
+        what = "for the same tools this" if is_certain else "this"
+        return "undecided", f"{rates}, {more}, but {what} may be due to chance."
     if is_certain:
         return "undecided", f"{rates}, significantly more often, but not {more}."
     if is_certain_by_tool:
@@ -199,10 +191,6 @@ def _judge(
 def _exceeds(was: Rate, now: Rate) -> bool:
     # Products of counts, because a quotient of two rates is not exact.
     return now.errors * was.total > TOLERATED_RATIO * was.errors * now.total
-
-
-def _rate_text(rate: Rate) -> str:
-    return f"{percent(rate)} of {rate.total} calls failed"
 
 
 def _tool_changes(*sides: Iterable[JudgedCall]) -> list[ToolChange]:

@@ -3,7 +3,7 @@ session or type of work, and whether agents improve within the sessions of each 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from msgspec import Struct
@@ -51,7 +51,7 @@ def grouped(
     """
     groups: defaultdict[str, list[JudgedSession]] = defaultdict(list)
     if by == "length":
-        groups |= {band.name: [] for band in BANDS}
+        groups |= {name: [] for name in BANDS}
     for session in distinct(sessions):
         for name, calls in _calls_by_group(session, by, zone).items():
             groups[name].append(replace(session, calls=tuple(calls)))
@@ -60,10 +60,8 @@ def grouped(
         _group(name, parts, learning(parts) if with_learning else None)
         for name, parts in groups.items()
     ]
-    if by == "day":
-        result.sort(key=lambda group: group.name)
-    elif by != "length":
-        result.sort(key=lambda group: (-group.calls, group.name))
+    if by != "length":
+        result.sort(key=lambda group: (0 if by == "day" else -group.calls, group.name))
     return tuple(result)
 
 
@@ -113,3 +111,28 @@ def _day(at: float | None, zone: tzinfo | None) -> str:
 def tool_name(call: JudgedCall) -> str:
     """Return the name of a call's tool for reports."""
     return call.tool or "unknown tool"
+
+
+def calls_without_tools(
+    calls: Iterable[JudgedCall], names: Collection[str]
+) -> tuple[JudgedCall, ...]:
+    """Return the calls of other tools. A tool of an MCP server also goes by the name that it has on
+    the server: `think` covers `mcp__server__think`.
+    """
+    return tuple(
+        call
+        for call in calls
+        if call.tool not in names and call.tool.rpartition("__")[2] not in names
+    )
+
+
+def without_tools(
+    sessions: Sequence[JudgedSession], names: Iterable[str]
+) -> Sequence[JudgedSession]:
+    """Return the sessions without the calls of these tools. Housekeeping tools hardly ever fail, so
+    they lower an agent's error rate without saying anything about its work.
+    """
+    left_out = frozenset(names)
+    return [
+        replace(session, calls=calls_without_tools(session.calls, left_out)) for session in sessions
+    ]

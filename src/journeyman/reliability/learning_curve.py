@@ -1,7 +1,6 @@
-"""Measures whether an agent improves within its sessions: late calls against early ones, and later
-uses of a tool against the first. Reads come early and writes late, so only calls of the same tool
-are compared; the crude figure is reported as well because people expect it. Intervals come from a
-bootstrap that resamples whole sessions.
+"""Measures whether an agent improves within its sessions: late calls against early ones. Reads come
+early and writes late, so only calls of the same tool are compared; the crude figure is reported as
+well because people expect it. Intervals come from a bootstrap that resamples whole sessions.
 """
 
 from collections import Counter
@@ -39,7 +38,6 @@ MAX_GROUPS = 2_000
 """With more sessions than this, random groups of equal size are resampled instead, which are also
 independent of each other. This bounds memory and time."""
 
-_BLOCK_CELLS = 1_000_000
 _MAX_UNDEFINED = 0.1
 
 SessionTable = Mapping[str, tuple[int, int, int, int]]
@@ -55,9 +53,6 @@ SessionTable = Mapping[str, tuple[int, int, int, int]]
 #                             15, halves  25, halves  40, fifths  10, fifths  60, fifths
 #                             10, 2 % .2  10, 2 % .3  5, 1 % .2   4 tools .2  30 tools .3
 #   percentiles of the draws  88.0 / 16   91.3 / 18   91.3 / 9    89.1 / 20   93.7 / 18
-#     widened by Student's t  91.4 / 18   92.5 / 19   92.2 / 9    92.9 / 24   94.5 / 18
-#   spread, t by sessions     91.8 / 19   91.9 / 20   93.1 / 9    95.4 / 25   94.9 / 18
-#   jackknife, t by sessions  92.1 / 19   92.0 / 21   93.1 / 9    95.0 / 25   95.3 / 19
 #   used here                 94.4 / 21   94.3 / 23   96.6 / 10   97.1 / 28   95.2 / 19
 def bootstrap_difference(
     sessions: Sequence[SessionTable],
@@ -131,19 +126,13 @@ def _group_counts(
 def _drawn_differences(
     counts: NDArray[np.float64], draws: int, random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the difference in each draw, computed in blocks of draws."""
+    """Return the difference in each draw."""
     number = len(counts)
-    flat = counts.reshape(number, -1)
-    step = max(1, _BLOCK_CELLS // max(flat.shape))
-    blocks = []
-    for start in range(0, draws, step):
-        size = min(step, draws - start)
-        picks = random.integers(0, number, size=(size, number))
-        picks += np.arange(size)[:, None] * number
-        times = np.bincount(picks.ravel(), minlength=size * number).reshape(size, number)
-        sums = times.astype(np.float64) @ flat
-        blocks.append(mantel_haenszel(sums.reshape(size, *counts.shape[1:])))
-    return np.concatenate(blocks)
+    picks = random.integers(0, number, size=(draws, number))
+    picks += np.arange(draws)[:, None] * number
+    times = np.bincount(picks.ravel(), minlength=draws * number).reshape(draws, number)
+    sums = times.astype(np.float64) @ counts.reshape(number, -1)
+    return mantel_haenszel(sums.reshape(draws, *counts.shape[1:]))
 
 
 SHARE = 0.2
@@ -151,31 +140,19 @@ MIN_CALLS = 5
 """A session with fewer counted calls has no early and no late part."""
 
 _LONG_ENOUGH = f"at least {MIN_CALLS} counted calls"
-_IN_BOTH_PARTS = "calls of a tool that is used early and late"
-_USED_AGAIN = "calls of a tool that is used again"
-_CRUDE = "bootstrap over sessions 95 %"
 _BY_TOOL = "Mantel-Haenszel by tool, bootstrap over sessions 95 %"
 
 
 class LearningEffect(Struct, frozen=True, kw_only=True):
-    """Early against late calls, and first against later uses of a tool. Differences are late minus
-    early and later minus first: negative is improvement.
-
-    `sessions` counts those with an early and a late part, `strata` the tools used in both parts;
-    `used` is the share of the early and late calls that use these tools.
+    """Early against late calls, in the sessions that have both. Differences are late minus early:
+    negative is improvement. The crude one pools all tools.
     """
 
-    share: float
     sessions: int
     early: Rate
     late: Rate
     crude: Difference
     stratified: Difference
-    strata: int
-    used: float | None
-    first: Rate
-    later: Rate
-    first_later: Difference
     reading: str
 
 
@@ -183,38 +160,29 @@ def learning(
     sessions: Sequence[JudgedSession], *, share: float = SHARE, seed: int = SEED
 ) -> LearningEffect:
     """Compare late calls with early ones, each `share` of a session (0.5 for halves)."""
-    if not 0 < share <= 0.5:
-        raise ValueError(f"the share of a session must be above 0 and at most 0.5, not {share}")
     counted = [
         [call for call in session.calls if call.verdict.counts] for session in distinct(sessions)
     ]
     parts = [
         table_by_tool(_late_and_early(calls, share)) for calls in counted if len(calls) >= MIN_CALLS
     ]
-    uses = [table_by_tool(_later_and_first(calls)) for calls in counted if calls]
-    same_tools, used_again = tools_on_both_sides(parts), tools_on_both_sides(uses)
     late, early = _rates(parts)
-    later, first = _rates(uses)
     sums = [[sum(column) for column in zip(*table.values(), strict=True)] for table in parts]
     pooled = [{"": (row[0], row[1], row[2], row[3])} for row in sums]
-    crude = bootstrap_difference(pooled, method=_CRUDE, having=_LONG_ENOUGH, seed=seed)
-    having = _IN_BOTH_PARTS if len(parts) >= MIN_SESSIONS else _LONG_ENOUGH
-    stratified = bootstrap_difference(same_tools, method=_BY_TOOL, having=having, seed=seed)
-    calls = early.total + late.total
+    crude = bootstrap_difference(
+        pooled, method="bootstrap over sessions 95 %", having=_LONG_ENOUGH, seed=seed
+    )
+    both = "calls of a tool that is used early and late"
+    having = both if len(parts) >= MIN_SESSIONS else _LONG_ENOUGH
+    stratified = bootstrap_difference(
+        tools_on_both_sides(parts), method=_BY_TOOL, having=having, seed=seed
+    )
     return LearningEffect(
-        share=share,
         sessions=len(parts),
         early=early,
         late=late,
         crude=crude,
         stratified=stratified,
-        strata=len({tool for table in same_tools for tool in table}),
-        used=sum(_totals(table)[1] for table in same_tools) / calls if calls else None,
-        first=first,
-        later=later,
-        first_later=bootstrap_difference(
-            used_again, method=_BY_TOOL, having=_USED_AGAIN if uses else "calls", seed=seed
-        ),
         reading=_reading(crude, stratified),
     )
 
@@ -224,18 +192,6 @@ def _late_and_early(calls: Sequence[JudgedCall], share: float) -> Iterator[tuple
     size = min(max(1, round(share * len(calls))), len(calls) // 2)
     yield from ((call, True) for call in calls[-size:])
     yield from ((call, False) for call in calls[:size])
-
-
-def _later_and_first(calls: Iterable[JudgedCall]) -> Iterator[tuple[JudgedCall, bool]]:
-    """Yield the later uses of each tool, marked True, and the first.
-
-    A tool used once is included. Agents retry after an error, so among tools used again the first
-    use failed more often, and every agent would seem to learn.
-    """
-    used_tools = set()
-    for call in calls:
-        yield call, call.tool in used_tools
-        used_tools.add(call.tool)
 
 
 def table_by_tool(marked: Iterable[tuple[JudgedCall, bool]]) -> SessionTable:

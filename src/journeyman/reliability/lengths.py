@@ -15,29 +15,13 @@ from journeyman.reliability.rates import Difference, percent, shortage_text
 BandName = Literal["short", "mid", "marathon"]
 
 
-class LengthBand(Struct, frozen=True, kw_only=True):
-    """Sessions of at least `at_least` messages, up to the next band."""
-
-    name: BandName
-    at_least: int
-    words: str
-
-
-BANDS = (
-    LengthBand(name="short", at_least=0, words="under 20 messages"),
-    LengthBand(name="mid", at_least=20, words="20 to 99 messages"),
-    LengthBand(name="marathon", at_least=100, words="100 messages or more"),
-)
-"""From the shortest to the longest."""
+BANDS: dict[BandName, int] = {"short": 0, "mid": 20, "marathon": 100}
+"""The fewest messages of a session in each band, from the shortest to the longest."""
 
 
 def length_band(messages: int) -> BandName:
     """Return the band of a session with this number of messages."""
-    return next((band.name for band in reversed(BANDS) if messages >= band.at_least), BANDS[0].name)
-
-
-_NAMES = ("marathon", "mid-length")
-_OTHER_WORK = "Marathons also involve different work, so length is not necessarily the cause."
+    return next((name for name in reversed(BANDS) if messages >= BANDS[name]), "short")
 
 
 class Marathons(Struct, frozen=True, kw_only=True):
@@ -54,23 +38,21 @@ def marathons(sessions: Iterable[JudgedSession]) -> Marathons:
         counts_of(session.calls for session in sessions if length_band(session.messages) == name)
         for name in ("marathon", "mid")
     )
-    contrast = contrast_sets(long, mid, _NAMES)
-    difference = contrast.difference
+    contrast = contrast_sets(long, mid, ("marathon", "mid-length"))
+    difference, first, second = contrast.difference, contrast.first, contrast.second
     rates = (
-        f"{percent(contrast.first)} of the calls in marathons and {percent(contrast.second)} of "
+        f"{percent(first)} of the calls in marathons and {percent(second)} of "
         "those in mid-length sessions are errors"
     )
-    if contrast.first.total == 0 or contrast.second.total == 0:
+    more = "more" if first.errors * second.total > second.errors * first.total else "fewer"
+    if first.total == 0 or second.total == 0:
         reading = "Marathons and mid-length sessions cannot be compared: one side has no calls."
     elif difference.low is None:
         reading = f"{rates}. Not enough data to compare them: {shortage_text(difference.note)}."
     elif not difference.decided:
         reading = f"{rates}. Calls within one session are correlated, so this may be due to chance."
-    elif (
-        contrast.first.errors * contrast.second.total
-        > contrast.second.errors * contrast.first.total
-    ):
-        reading = f"{rates}: marathons have more errors per call. {_OTHER_WORK}"
     else:
-        reading = f"{rates}: marathons have fewer errors per call. {_OTHER_WORK}"
+        reading = (
+            f"{rates}: marathons have {more} errors per call. They also involve different work."
+        )
     return Marathons(difference=difference, reading=reading)

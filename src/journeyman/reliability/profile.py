@@ -8,7 +8,6 @@ from math import inf
 from typing import get_args
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from journeyman.records import (
     REFUSER_PHRASES,
@@ -21,18 +20,11 @@ from journeyman.records import (
 )
 from journeyman.reliability.clusters import counts_of, distinct, rate_over_sessions
 from journeyman.reliability.fingerprints import fingerprint
-from journeyman.reliability.groups import Group, grouped, tool_name
+from journeyman.reliability.groups import Group, grouped, tool_name, without_tools
 from journeyman.reliability.learning_curve import LearningEffect, learning
 from journeyman.reliability.lengths import Marathons, marathons
 from journeyman.reliability.rates import Rate, wilson
-from journeyman.reliability.task_types import (
-    TaskType,
-    ToolType,
-    dominant_type,
-    task_type,
-    tool_type,
-)
-from journeyman.reliability.trivial_tools import without_tools
+from journeyman.reliability.task_types import TaskType, dominant_type, task_type, tool_type
 from journeyman.reliability.warm_up import WarmUp, warm_up
 
 COMMONEST_FAILURES = 10
@@ -41,17 +33,15 @@ CURVE_PARTS = 10
 
 
 class ToolProfile(Struct, frozen=True, kw_only=True):
-    """One tool: its share of all calls and its most common failure (empty if it never failed)."""
+    """One tool, and its share of all calls."""
 
     tool: str
-    type: ToolType
     sessions: int
     calls: int
     share: float
     rate: Rate
     apart: int
     unknown: int
-    commonest_failure: str
 
 
 class FailureExample(Struct, frozen=True, kw_only=True):
@@ -157,7 +147,7 @@ def profile(sessions: Sequence[JudgedSession], *, trivial: Iterable[str] = ()) -
         rate=rate,
         task_type=dominant_type(types),
         task_types=dict(Counter(task_type(session.calls) for session in sessions).most_common()),
-        tools=_tool_profiles(tools, calls, failures),
+        tools=tuple(_tool_profile(tool, calls) for tool in tools),
         left_out=dict(
             (every_call - Counter({tool.name: tool.calls for tool in tools})).most_common()
         ),
@@ -199,15 +189,10 @@ def _failures(sessions: Sequence[JudgedSession]) -> list[_Failure]:
     return sorted(by_text.items(), key=lambda failure: (-len(failure[1]), failure[0]))
 
 
-def _time(failed: _FailedCall) -> float:
-    """Return when a call failed, or when its session started; the end of time if unknown."""
-    session, call = failed
-    times = (at for at in (call.at, session.started_at) if at is not None)
-    return next(times, inf)
-
-
 def _failure_group(text: str, failed: Sequence[_FailedCall]) -> FailureGroup:
-    session, first = min(failed, key=_time)
+    times = [session.started_at if call.at is None else call.at for session, call in failed]
+    earliest = min((inf if time is None else time, at) for at, time in enumerate(times))[1]
+    session, first = failed[earliest]
     tools = Counter(tool_name(call) for _, call in failed)
     return FailureGroup(
         fingerprint=text,
@@ -226,28 +211,16 @@ def _failure_group(text: str, failed: Sequence[_FailedCall]) -> FailureGroup:
     )
 
 
-def _tool_profiles(
-    tools: Sequence[Group], calls: int, failures: Sequence[_Failure]
-) -> tuple[ToolProfile, ...]:
-    commonest: dict[str, tuple[int, str]] = {}
-    for text, failed in failures:
-        for tool, count in Counter(tool_name(call) for _, call in failed).items():
-            if count > commonest.get(tool, (0, ""))[0]:
-                commonest[tool] = count, text
-    profiles = []
-    for group in tools:
-        facts = asdict(group)
-        name = facts.pop("name")
-        del facts["learning"]
-        profile_of_tool = ToolProfile(
-            tool=name,
-            type=tool_type(name),
-            share=group.calls / calls,
-            commonest_failure=commonest.get(name, (0, ""))[1],
-            **facts,
-        )
-        profiles.append(profile_of_tool)
-    return tuple(profiles)
+def _tool_profile(tool: Group, calls: int) -> ToolProfile:
+    return ToolProfile(
+        tool=tool.name,
+        sessions=tool.sessions,
+        calls=tool.calls,
+        share=tool.calls / calls,
+        rate=tool.rate,
+        apart=tool.apart,
+        unknown=tool.unknown,
+    )
 
 
 def _curve(sessions: Sequence[JudgedSession]) -> Curve:

@@ -1,10 +1,9 @@
-"""Error rates and differences between them: intervals, exact tests, the number of calls that would
-decide a difference, and their wording. A rate is never a bare number: it has its counts, its
-interval and its method.
+"""Error rates and differences between them: intervals, exact tests and their wording. A rate is
+never a bare number: it has its counts, its interval and its method.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from math import ceil, hypot, lgamma, sqrt
+from math import hypot, lgamma, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -70,13 +69,6 @@ def rate_of(verdicts: Iterable[Verdict]) -> Rate:
     return wilson(sum(counted), len(counted))
 
 
-_POWER_QUANTILE = 0.8416212335729143
-"""The standard normal quantile at 80 %."""
-
-MAX_CALLS_NEEDED = 1_000_000
-"""A larger number of calls is not useful advice."""
-
-
 class Difference(Struct, frozen=True, kw_only=True):
     """The first rate minus the second. What is hoped to be better comes first (late, later, after,
     warm), so a negative difference is an improvement everywhere. Unknown values are None, and the
@@ -105,19 +97,11 @@ def shown_with_worst(
     worst is the one with the highest lower bound, so that a single failed call does not outrank a
     tool that fails all the time.
     """
-    if len(rows) <= limit:
-        return rows
-    worst = max(range(len(rows)), key=lambda at: rate(rows[at]).low or 0.0)
-    if worst < limit or not rate(rows[worst]).errors:
-        return rows[:limit]
-    return [*rows[: limit - 1], rows[worst]]
-
-
-class CallsNeeded(Struct, frozen=True, kw_only=True):
-    """How many calls per side would decide a difference; None, with a note, if that is unknown."""
-
-    calls: int | None
-    note: str = ""
+    shown = rows[:limit]
+    worst = max(rows, key=lambda row: rate(row).low or 0.0, default=None)
+    if worst is None or worst in shown or not rate(worst).errors:
+        return shown
+    return [*shown[:-1], worst]
 
 
 def newcombe(first: Rate, second: Rate, *, method: str = "Newcombe 95 %") -> Difference:
@@ -183,27 +167,6 @@ def mantel_haenszel(strata: ArrayLike) -> NDArray[np.float64]:
     return average
 
 
-def calls_to_decide(first: Rate, second: Rate, *, design_effect: float = 1.0) -> CallsNeeded:
-    """Return the calls per side that would show a difference of the observed size with 80 % power
-    at the 5 % significance level (the normal formula for two proportions).
-    """
-    if first.estimate is None or second.estimate is None:
-        return CallsNeeded(calls=None, note="the difference is unknown")
-    distance = first.estimate - second.estimate
-    if distance == 0:
-        note = "the two rates are equal, so no number of calls would decide"
-        return CallsNeeded(calls=None, note=note)
-    pooled = (first.estimate + second.estimate) / 2
-    null_spread = sqrt(2 * pooled * (1 - pooled))
-    spread = sqrt(sum(p * (1 - p) for p in (first.estimate, second.estimate)))
-    reach = NORMAL_QUANTILE * null_spread + _POWER_QUANTILE * spread
-    calls = ceil(max(1.0, (reach / distance) ** 2 * design_effect))
-    if calls > MAX_CALLS_NEEDED:
-        note = "the difference is so small that more than a million calls per side would be needed"
-        return CallsNeeded(calls=None, note=note)
-    return CallsNeeded(calls=calls)
-
-
 def percent_text(value: float) -> str:
     return f"{100 * value:.1f} %"
 
@@ -250,8 +213,3 @@ def shortage_text(note: str) -> str:
 
 def _points(value: float) -> str:
     return f"{100 * abs(value):.1f}"
-
-
-def count_text(number: int, noun: str) -> str:
-    """Return a count with its noun: 1 call, 2 calls."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

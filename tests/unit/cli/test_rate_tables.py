@@ -35,14 +35,6 @@ def test_rates_are_whole_and_names_distinct_at_every_width() -> None:
             assert "7.4 to 7.8 %" in line
 
 
-def test_bars_are_shown_only_beside_whole_names() -> None:
-    for width, name, has_bars in ((80, "Bash", True), (80, TOOLS[0], False), (120, TOOLS[0], True)):
-        console = terminal(width)
-        show_rates(console, "tool", ("sessions", "counted"), [(name, 9, 99, wilson(9, 99))])
-        assert ("●" in lines(console)[1]) == has_bars, (width, name)
-        assert name in lines(console)[1] or not has_bars
-
-
 def judged(model: str, number: int) -> list[JudgedSession]:
     def calls(session: int) -> list[JudgedCall]:
         verdicts = [
@@ -72,7 +64,7 @@ def test_early_and_late_calls_only_where_there_is_enough_data() -> None:
     groups = grouped([*judged(long, 12), *judged(few, 2)], "model", with_learning=True)
     for width in WIDTHS:
         console = terminal(width)
-        show_early_and_late(console, "model", groups)
+        show_early_and_late(console, "model", [(one.name, one.learning) for one in groups])
         shown = lines(console)
         (row,) = [line for line in shown if line.startswith("ve")]
         assert len(row) <= width
@@ -80,7 +72,9 @@ def test_early_and_late_calls_only_where_there_is_enough_data() -> None:
         assert row.endswith(("fewer", "more", "no difference"))
         assert not any(few in line for line in shown)
     console = terminal(80)
-    show_early_and_late(console, "model", [group for group in groups if group.name == few])
+    show_early_and_late(
+        console, "model", [(few, one.learning) for one in groups if one.name == few]
+    )
     assert lines(console) == []
 
 

@@ -145,13 +145,6 @@ class TestImport:
         (problem,) = jm.import_logs(["a\0b"]).problems
         assert "null" in problem.reason
 
-    def test_many_open_iterators(self, jm: Journeyman) -> None:
-        jm.record(CHAT, session_id="one")
-        iterators = [jm.sessions.messages("one") for _ in range(40)]
-        assert [next(messages).text for messages in iterators] == ["What is 2 + 2?"] * 40
-        for messages in iterators:
-            messages.close()
-
 
 class TestReliability:
     def test_profiles_and_comparison(self, with_corpus: Journeyman) -> None:

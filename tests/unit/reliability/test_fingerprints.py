@@ -87,17 +87,3 @@ def test_fingerprint_is_one_line_of_bounded_length() -> None:
     for _ in range(200):
         noise = "".join(chr(generator.randrange(1, 0x2FF)) for _ in range(400))
         assert "\n" not in fingerprint(noise)
-
-
-@table("empty", ["", " \n ", '""', "{}"])
-def test_empty_text(empty: str) -> None:
-    assert fingerprint(empty) in ("", "<value>")
-
-
-UNITS = ["a", "a.", "/a", "a/", "-", '"', "'a", "1", "1.", "a@", "A1", " ", "<a", "{ ", "12:", "_-"]
-UNITS += ["a://", "\x1b[", "0x", " .a", " a-a/a.a.a.", "é", "\0", "\U0001f600"]
-
-
-@table("unit", UNITS, ids=[f"unit{at}" for at in range(len(UNITS))])
-def test_very_long_text(unit: str) -> None:
-    assert len(fingerprint(unit * (100_000 // len(unit)))) <= MAX_CHARACTERS

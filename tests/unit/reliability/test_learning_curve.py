@@ -64,11 +64,6 @@ class TestParts:
         found = learning([session("a+ " * calls)], share=share)
         assert (found.early.total, found.late.total) == (size, size)
 
-    @table("share", [0.0, -0.2, 0.6])
-    def test_invalid_share_is_refused(self, share: float) -> None:
-        with pytest.raises(ValueError, match=r"at most 0\.5"):
-            learning([], share=share)
-
 
 class TestSameTools:
     # Reads never fail and come first; a late write fails less often than an early one.
@@ -89,11 +84,6 @@ class TestSameTools:
         assert "point the other way" in found.reading
         assert "do not rely on that figure" in found.reading
 
-        # Only tools used in both parts are compared.
-        found = learning(sessions(*self.CONFOUNDED), share=0.5)
-        assert found.strata == 1
-        assert found.used == pytest.approx((12 * 6 + 3 * 6) / 150)
-
     def test_readings(self) -> None:
         # Worse.
         worse = sessions((6, "a+ a+ a+ a- a-"), (6, "a+ a+ a+ a+ a-"), (2, "a- a+ a+ a+ a+"))
@@ -107,21 +97,6 @@ class TestSameTools:
         assert not found.stratified.decided
         assert found.stratified.low is not None
         assert found.reading.startswith("No significant change within a session: with the same")
-
-
-class TestFirstUse:
-    def test_first_uses(self) -> None:
-        # Each tool has a first use in each session.
-        found = learning(sessions((2, "a- b+ a+ a+ b-")))
-        assert (found.first.errors, found.first.total) == (2, 4)
-        assert (found.later.errors, found.later.total) == (2, 6)
-
-        # An agent that only retries has not learnt: half of all calls fail, and a failed one is
-        # repeated until it works.
-        again = sessions((16, "a+"), (8, "a- a+"), (4, "a- a- a+"), (4, "a- a- a- a+"))
-        found = learning(again)
-        assert found.first_later.estimate == pytest.approx(12 / 28 - 16 / 32)
-        assert not found.first_later.decided
 
 
 def insufficient_sessions(name: str) -> list[JudgedSession]:

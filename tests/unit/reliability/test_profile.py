@@ -12,8 +12,7 @@ from journeyman.records import (
     VerdictStatus,
 )
 from journeyman.reliability.groups import By, Group, grouped
-from journeyman.reliability.learning_curve import learning
-from journeyman.reliability.profile import Profile, ToolProfile, profile
+from journeyman.reliability.profile import profile
 from journeyman.reliability.rates import wilson
 
 
@@ -95,83 +94,24 @@ class TestCounts:
 class TestTools:
     def test_figures_per_tool(self) -> None:
         found = profile([MIXED_SESSION, session("s2", call("bash"))])
-        assert found.tools == (
-            ToolProfile(
-                tool="bash",
-                type="code",
-                sessions=2,
-                calls=4,
-                share=4 / 9,
-                rate=wilson(1, 4),
-                apart=0,
-                unknown=0,
-                commonest_failure="no such file",
-            ),
-            ToolProfile(
-                tool="Read",
-                type="file",
-                sessions=1,
-                calls=3,
-                share=3 / 9,
-                rate=wilson(1, 2),
-                apart=1,
-                unknown=0,
-                commonest_failure="missing path",
-            ),
-            ToolProfile(
-                tool="Edit",
-                type="file",
-                sessions=1,
-                calls=2,
-                share=2 / 9,
-                rate=wilson(0, 0),
-                apart=1,
-                unknown=1,
-                commonest_failure="",
-            ),
-        )
+        assert [
+            (one.tool, one.sessions, one.calls, one.share, one.rate, one.apart, one.unknown)
+            for one in found.tools
+        ] == [
+            ("bash", 2, 4, 4 / 9, wilson(1, 4), 0, 0),
+            ("Read", 1, 3, 3 / 9, wilson(1, 2), 1, 0),
+            ("Edit", 1, 2, 2 / 9, wilson(0, 0), 1, 1),
+        ]
 
     def test_order_and_names_of_tools(self) -> None:
         # Equally used tools are sorted by name.
         found = profile([session("s", call("b"), call("c"), call("a"), call("c"))])
         assert [tool.tool for tool in found.tools] == ["c", "a", "b"]
 
-        # The most common failure is counted per tool.
-        found = profile(
-            [
-                session(
-                    "s",
-                    *[call("a", "failed", "everywhere")] * 3,
-                    *[call("b", "failed", "everywhere")] * 1,
-                    *[call("b", "failed", "only here")] * 2,
-                )
-            ]
-        )
-        assert {tool.tool: tool.commonest_failure for tool in found.tools} == {
-            "a": "everywhere",
-            "b": "only here",
-        }
-
         # A nameless tool gets a name.
         found = profile([session("s", call("", "failed", "no"))])
         assert found.tools[0].tool == "unknown tool"
-        assert found.tools[0].commonest_failure == "no"
         assert found.failures[0].tools == ("unknown tool",)
-
-
-class TestTaskTypes:
-    def test_task_type_overall_and_per_session(self) -> None:
-        found = profile(
-            [
-                session("s1", *[call("bash")] * 7),
-                session("s2", call("Read")),
-                session("s3", call("Read")),
-                session("s4", call("Read"), call("bash")),
-                session("s5"),
-            ]
-        )
-        assert found.task_type == "code"
-        assert found.task_types == {"file": 2, "code": 1, "mixed": 1, "none": 1}
 
 
 class TestFailures:
@@ -273,21 +213,6 @@ class TestCurve:
         curve = profile([session("s", *[refused] * 30, *[call()] * 9, call(status="failed"))]).curve
         assert [(part.errors, part.total) for part in curve.parts] == [*[(0, 1)] * 9, (1, 1)]
 
-    def test_short_sessions(self) -> None:
-        # Short sessions are left out, which the note states.
-        short = session("s", *[call(status="failed")] * 9, call(status="unknown"))
-        curve = profile([short, session("t", *[call()] * 10)]).curve
-        assert curve.sessions == 1
-        assert sum(part.errors for part in curve.parts) == 0
-        assert curve.note.startswith("Based on the 1 of 2 sessions with at least 10 counted calls.")
-        assert "not necessarily learning" in curve.note
-
-        # No session is long enough.
-        curve = profile([session("s", call())]).curve
-        assert curve.sessions == 0
-        assert [part.estimate for part in curve.parts] == [None] * 10
-        assert curve.note == "No session has 10 counted calls, so there is no curve."
-
 
 class TestGroups:
     sessions = (
@@ -314,19 +239,10 @@ class TestGroups:
         assert found == groups
         assert list(found) == list(groups)
 
-    @table("by", ["tool", "source", "length", "type"])
-    def test_refused_and_unknown_are_counted_separately(self, by: By) -> None:
-        (group,) = [one for one in grouped(self.sessions[1:2], by) if one.calls]
-        assert (group.apart, group.unknown) == (1, 1)
-
     def test_all_length_bands_are_listed_in_order(self) -> None:
         assert [one.name for one in grouped([], "length")] == ["short", "mid", "marathon"]
         lengths = profile(self.sessions).lengths
         assert lengths == grouped(self.sessions, "length")
-
-    @table("by", ["tool", "model", "source", "type"])
-    def test_no_sessions_give_no_groups(self, by: By) -> None:
-        assert grouped([], by) == ()
 
 
 class TestInsufficientData:
@@ -353,25 +269,3 @@ class TestInsufficientData:
         assert len(found.lengths) == 3
         assert len(found.curve.parts) == 10
         assert b"NaN" not in msgspec.json.encode(found)
-
-    def test_minimal_data(self) -> None:
-        # No type without calls.
-        assert profile([]).task_type == "none"
-        assert profile([session("s")]).task_type == "none"
-
-        # One call is enough for a profile.
-        found = profile([session("s", call())])
-        assert (found.calls, found.note) == (1, "")
-        assert found.rate == wilson(0, 1)
-
-
-def test_learning_and_json_round_trip() -> None:
-    # Learning uses the same sessions.
-    sessions = [
-        session(f"s{at}", *[call(status="failed")] * (at % 3), *[call()] * 12) for at in range(12)
-    ]
-    assert profile(sessions).learning == learning(sessions)
-
-    # JSON round trip.
-    found = profile([MIXED_SESSION, session("s2", *[call()] * 12)])
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Profile) == found

@@ -1,4 +1,4 @@
-"""Error rates, their differences, and the number of calls needed to decide one."""
+"""Error rates and their differences."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from tests.tables import table
 from journeyman.records import Verdict
 from journeyman.reliability.rates import (
     Difference,
-    calls_to_decide,
     fisher_exact,
     mantel_haenszel,
     newcombe,
@@ -135,27 +134,3 @@ def test_known_values_of_mantel_haenszel() -> None:
     assert mantel_haenszel([(1, 4, 0, 4), (9, 9, 0, 0)]) == pytest.approx(0.25)
     assert np.isnan(mantel_haenszel([(9, 9, 0, 0), (0, 0, 1, 2)]))
     assert np.isnan(mantel_haenszel(np.zeros((0, 4))))
-
-
-def test_published_values_of_calls_to_decide() -> None:
-    """Fleiss: 10 % against 20 % takes 199 per group, 60 % against 80 % takes 82."""
-    assert calls_to_decide(wilson(10, 100), wilson(20, 100)).calls == 199
-    assert calls_to_decide(wilson(8, 10), wilson(6, 10)).calls == 82
-    assert calls_to_decide(wilson(10, 100), wilson(20, 100), design_effect=3.0).calls == 597
-
-
-@table(
-    ("first", "second", "note"),
-    [
-        ((1, 10), (2, 20), "the two rates are equal"),
-        ((0, 0), (2, 20), "the difference is unknown"),
-        ((1000, 10_000), (1001, 10_000), "more than a million calls"),
-    ],
-    ids=["equal", "unknown", "tiny"],
-)
-def test_no_number_of_calls_decides(
-    first: tuple[int, int], second: tuple[int, int], note: str
-) -> None:
-    needed = calls_to_decide(wilson(*first), wilson(*second))
-    assert needed.calls is None
-    assert note in needed.note

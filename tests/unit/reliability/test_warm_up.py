@@ -4,12 +4,11 @@ import random
 from statistics import median
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
-from journeyman.records.defaults import TRIVIAL_TOOLS, TRIVIAL_TOOLS_BY_REASON
+from journeyman.records.defaults import TRIVIAL_TOOLS
 from journeyman.reliability.comparison import compare
 from journeyman.reliability.groups import grouped
 from journeyman.reliability.profile import profile
 from journeyman.reliability.rates import shown_with_worst, wilson
-from journeyman.reliability.trivial_tools import without_tools
 from journeyman.reliability.warm_up import FIRST_TURNS, median_over_sessions, warm_up
 
 OK, FAILED = Verdict(status="ok", rule="test"), Verdict(status="failed", rule="test")
@@ -72,11 +71,6 @@ class TestWarmUp:
         assert warm_up([even]).tools.estimate == 4
         assert abs((warm_up([even]).diversity.estimate or 0) - 4) < 1e-9
 
-    def test_without_sessions_nothing_is_known(self) -> None:
-        begun = warm_up([])
-        assert begun.first_turns.estimate is None
-        assert [begun.calls.estimate, begun.seconds.estimate, begun.tools.estimate] == [None] * 3
-
     def test_interval_of_a_median(self) -> None:
         assert median_over_sessions([1, 2, 3, 4, 5]).low is None
         six = median_over_sessions([6, 1, 5, 2, 4, 3])
@@ -128,17 +122,11 @@ class TestTrivialTools:
         assert (whole.left_out, kept.left_out) == ({}, {"memory": 2, "mcp__notes__todo": 1})
         assert (kept.sessions, kept.messages, kept.calls) == (3, 14, 4)
         assert [tool.tool for tool in kept.tools] == ["Bash"]
-        assert without_tools(sessions, ()) is sessions
 
     def test_compare_without_trivial_tools(self) -> None:
         warm, cold = [session("a", "+" * 30, tool="todo")], [session("b", "-" * 30)]
         assert compare(warm, cold).warm.calls == 30
         assert compare(warm, cold, trivial=TRIVIAL_TOOLS).warm.calls == 0
-
-    def test_every_trivial_tool_has_one_reason(self) -> None:
-        assert len(set(TRIVIAL_TOOLS)) == len(TRIVIAL_TOOLS)
-        assert {"memory", "clarify", "todo"} <= set(TRIVIAL_TOOLS)
-        assert all(TRIVIAL_TOOLS_BY_REASON.values())
 
 
 class TestComparedLikeWithLike:
@@ -156,15 +144,6 @@ class TestComparedLikeWithLike:
         assert (compared.difference.low or 0) > 0 > (compared.same_tools.estimate or 0)
         assert compared.verdict == "undecided"
         assert "the other way round" in compared.reading
-
-    def test_sides_have_their_beginnings(self) -> None:
-        compared = compare([session("a", "-+++")], [session("b", "----+")])
-        assert (compared.warm.warm_up.calls.estimate, compared.cold.warm_up.calls.estimate) == (
-            2,
-            5,
-        )
-        assert compared.first_turns.estimate is not None
-        assert compared.first_turns.estimate < 0
 
 
 def test_the_worst_is_always_shown() -> None:
