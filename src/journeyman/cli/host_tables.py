@@ -59,19 +59,6 @@ def _process(service: HostStatus) -> str:
     return f"journeyman serve: process {service.process}"
 
 
-def show_choices(console: Console, listed: Sequence[HostStatus]) -> None:
-    """Show what can be installed on this machine, and the command for each."""
-    found = [one for one in listed if one.program or one.name == SERVICE]
-    if len(found) == 1:
-        titles = ", ".join(one.title for one in listed if one.name != SERVICE)
-        console.print(f"None of these agents was found on the search path: {titles}.")
-    table = formatting.table("name", "state", "command")
-    for one in found:
-        state = Text(one.state, _STATES[one.state])
-        table.add_row(one.name, state, f"journeyman hosts install {one.name}")
-    console.print(table)
-
-
 def show_report(console: Console, reports: "Sequence[HostReport]") -> None:
     """Show what Journeyman did in each host."""
     if not reports:

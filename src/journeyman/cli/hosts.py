@@ -12,25 +12,28 @@ from msgspec import Struct
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag
 from journeyman.cli.doctor import show_findings
-from journeyman.cli.host_tables import show_choices, show_explanation, show_hosts, show_report
+from journeyman.cli.host_tables import show_explanation, show_hosts, show_report
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.file_change import refuse_read_only
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
-from journeyman.hosts.installation.status import HostStatus, list_hosts, notes_before
-from journeyman.hosts.installation.steps import steps_after
+from journeyman.hosts.installation.programs import SERVICE
+from journeyman.hosts.installation.status import (
+    HostStatus,
+    list_hosts,
+    notes_before,
+    steps_after,
+)
 from journeyman.hosts.installation.targets import PARTS
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
     from journeyman.hosts.explanation import Explanation
-    from journeyman.hosts.installation.service_unit import Manager
     from journeyman.hosts.report import HostReport
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
-_SHOWN_LINES = 60
 
 
 class HostChange(Struct, frozen=True, kw_only=True):
@@ -55,24 +58,39 @@ def hosts() -> None:
     """
 
 
-def _name_argument(
-    function: Callable[..., Any] | None = None, *, is_optional: bool = False
-) -> Callable[..., Any]:
-    name = click.argument(
-        "name", type=click.Choice(NAMES), metavar="NAME", required=not is_optional
-    )
-    return name if function is None else name(function)
+def _name_argument(*, required: bool = True) -> Callable[..., Any]:
+    return click.argument("name", type=click.Choice(NAMES), metavar="NAME", required=required)
 
 
-def _print_diff(diff: str, *, is_whole: bool) -> None:
-    """Print a diff, or the beginning of a long one."""
-    console = formatting.console()
-    lines = diff.splitlines()
-    shown = lines if is_whole or len(lines) < 2 * _SHOWN_LINES else lines[:_SHOWN_LINES]
-    for line in shown:
-        style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
-        console.print(Text(readable(line), style), soft_wrap=True)
-    formatting.print_remainder(console, len(lines), len(shown), " (--print shows all)", noun="line")
+def _carry_out(
+    plan: Plan,
+    change: HostChange,
+    question: str,
+    work: Callable[[], HostChange],
+    *,
+    only_print: bool,
+    yes: bool,
+    as_json: bool,
+) -> HostChange:
+    """Show a change, ask, and make it, unless it is not needed or only shown."""
+    if change.is_needed and not as_json:
+        for line in change.diff.splitlines():
+            style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
+            formatting.console().print(Text(readable(line), style), soft_wrap=True)
+    if not as_json:
+        _print_notes(change.notes)
+    if only_print or not change.is_needed:
+        return change
+    if plan.change.is_needed:
+        refuse_read_only(plan.change)
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError(
+            "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
+            "ahead, or --print to see what would change."
+        )
+    if not yes:
+        click.confirm(question, abort=True, err=True)
+    return msgspec.structs.replace(work(), is_written=True)
 
 
 def _print_notes(notes: Sequence[str]) -> None:
@@ -80,32 +98,22 @@ def _print_notes(notes: Sequence[str]) -> None:
         click.echo(f"Note: {readable(note)}", err=True)
 
 
-def _agree(question: str, *, yes: bool) -> None:
-    """Ask for consent, unless it was given. Raise UsageError where no one can be asked."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise click.UsageError(
-            "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
-            "ahead, or --print to see what would change."
-        )
-    click.confirm(question, abort=True, err=True)
-
-
-def _finish(change: HostChange, message: str, *, as_json: bool) -> None:
+def _finish(change: HostChange, written: str, unneeded: str, *, as_json: bool) -> None:
+    """Say what was done."""
     if as_json:
         context.print_json(change)
         return
-    click.echo(message)
+    unwritten = "Nothing was changed." if change.is_needed else f"Nothing to do: {unneeded}."
+    click.echo(written if change.is_written else unwritten)
     for step in change.next:
         click.echo(f"→ {readable(step)}")
 
 
-def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool = True) -> HostChange:
+def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool) -> HostChange:
     return HostChange(
         name=plan.target.name,
         file=str(plan.change.path),
-        parts=plan.parts if plan.target.name in NAMES[:-1] else (),
+        parts=plan.parts,
         diff=plan.change.diff,
         is_needed=is_needed,
         is_written=False,
@@ -115,32 +123,25 @@ def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool = True)
 
 
 @context.command(hosts, "install")
-@_name_argument(is_optional=True)
+@_name_argument(required=False)
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
 @flag("--no-opening", "Leave out openings and hints.")
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
 @flag("--no-import", "Leave out importing sessions.")
-@option(
-    "--manager",
-    "For the service: systemd or launchd.",
-    type=click.Choice(["systemd", "launchd"]),
-    show_default="that of this system",
-)
 def install(
     journeyman: Journeyman,
     *,
     name: str | None,
     only_print: bool,
     yes: bool,
-    manager: "Manager | None",
     as_json: bool,
     **left_out: bool,
 ) -> None:
     """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
     restores it. Run it again after an update of Journeyman, or when settings have changed. Without
-    NAME, it lists the agents on this machine and the command for each.
+    NAME, it lists the agents on this machine.
 
     `service` instead of an agent writes a systemd user unit or a launchd agent that keeps
     `journeyman serve` running, and shows the command that enables it.
@@ -159,34 +160,31 @@ def install(
         if as_json:
             context.print_json(listed)
         else:
-            show_choices(formatting.console(), listed)
+            show_hosts(formatting.console(), listed)
         return
-    plan = installer.plan(name, parts, manager)
+    plan = installer.plan(name, parts)
     notes = notes_before(installer, journeyman.configuration, plan)
-    is_needed = installer.is_needed(plan)
-    change = _described(plan, notes=notes, is_needed=is_needed)
-    if not as_json:
-        if is_needed and change.diff:
-            _print_diff(change.diff, is_whole=only_print)
-        _print_notes(notes)
-    if only_print or not is_needed:
-        message = "Nothing was changed."
-        if not is_needed:
-            message = f"Nothing to do: {change.file} is up to date."
-        _finish(change, message, as_json=as_json)
-        return
-    if plan.change.is_needed:
-        refuse_read_only(plan.change)
-    _agree(f"Write this to {change.file}?", yes=yes)
-    installer.install(plan)
-    steps = tuple(map(str, steps_after(installer, name)))
-    done = msgspec.structs.replace(change, is_written=True, next=steps)
-    undo = f"To undo this: journeyman hosts remove {name}"
-    _finish(done, f"Written to {change.file}. {undo}", as_json=as_json)
+    change = _described(plan, notes=notes, is_needed=installer.is_needed(plan))
+
+    def work() -> HostChange:
+        installer.install(plan)
+        return msgspec.structs.replace(change, next=tuple(steps_after(installer, name)))
+
+    done = _carry_out(
+        plan,
+        change,
+        f"Write this to {change.file}?",
+        work,
+        only_print=only_print,
+        yes=yes,
+        as_json=as_json,
+    )
+    written = f"Written to {change.file}. To undo this: journeyman hosts remove {name}"
+    _finish(done, written, f"{change.file} is up to date", as_json=as_json)
 
 
 @context.command(hosts, "remove")
-@_name_argument
+@_name_argument()
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
 def remove(
@@ -204,25 +202,26 @@ def remove(
     installer = Installer(journeyman)
     plan = installer.plan_removal(name)
     change = _described(plan, is_needed=plan.is_installed)
-    if not as_json and change.diff:
-        _print_diff(change.diff, is_whole=only_print)
-    if only_print or not plan.is_installed:
-        message = "Nothing was changed."
-        if not plan.is_installed:
-            message = f"Nothing to do: {change.file} has nothing of Journeyman."
-        _finish(change, message, as_json=as_json)
-        return
-    if plan.change.is_needed:
-        refuse_read_only(plan.change)
-    _agree(f"Change {change.file} like this?", yes=yes)
-    notes = installer.remove(plan)
-    done = msgspec.structs.replace(change, is_written=True, notes=notes)
-    if not as_json:
-        _print_notes(notes)
-    message = f"Removed from {change.file}."
-    if name != NAMES[-1]:
-        message += " Sessions that are running keep it until they end."
-    _finish(done, message, as_json=as_json)
+
+    def work() -> HostChange:
+        notes = installer.remove(plan)
+        if not as_json:
+            _print_notes(notes)
+        return msgspec.structs.replace(change, notes=notes)
+
+    done = _carry_out(
+        plan,
+        change,
+        f"Change {change.file} like this?",
+        work,
+        only_print=only_print,
+        yes=yes,
+        as_json=as_json,
+    )
+    written = f"Removed from {change.file}."
+    if name != SERVICE:
+        written += " Sessions that are running keep it until they end."
+    _finish(done, written, f"{change.file} has nothing of Journeyman", as_json=as_json)
 
 
 @context.command(hosts, "list", render=show_hosts)
@@ -244,28 +243,20 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
     render=show_findings,
     is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
 )
-@_name_argument
-@flag("--real", "Also run the program once, with a stand-in for its model on this machine.")
-@option("--task TEXT", "Task of the real run.", default="Run the tests.")
-def check(journeyman: Journeyman, *, name: str, real: bool, task: str) -> Sequence[Finding]:
+@_name_argument()
+def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
     """Check Journeyman in the agent NAME, or the service: fires test events through the agent's own
     configuration, and shows what answered, how fast, and what to do if something is wrong.
 
-    --real runs the agent's program itself, with a configuration of its own and an empty project
-    that counts as the current one. No model is asked and nothing of it is stored; it shows what
-    would arrive at the model.
-
     Examples:
       journeyman hosts check claude-code
-      journeyman hosts check codex --real --task "Fix the failing test"
       journeyman hosts check service --json
     """
     # Imported here because the other commands do not need them.
     from journeyman.hosts.installation import check as checks  # noqa: PLC0415
 
-    installer = Installer(journeyman)
     with formatting.spinner(f"Checking {name}…"):
-        return checks.check(installer, journeyman, name, task if real else "")
+        return checks.check(Installer(journeyman), journeyman, name)
 
 
 @context.command(hosts, "report", render=show_report)

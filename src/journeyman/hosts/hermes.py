@@ -58,45 +58,33 @@ class HermesPlugin:
         self._next_is_off = False
 
     def register(self, ctx: Any) -> None:
-        """Register what is installed, as far as this version of Hermes has a place for it."""
-        has_middleware = hasattr(ctx, "register_middleware")
+        """Register what is installed, and what goes with it."""
         hooks: dict[str, Callable[..., Any]] = {}
         middleware: dict[str, Callable[..., Any]] = {}
         if self.link.serves("opening"):
             middleware["llm_request"] = self.llm_request
-            hooks["pre_llm_call"] = self.pre_llm_call if has_middleware else self.first_context
+            hooks["pre_llm_call"] = self.pre_llm_call
             hooks["on_session_start"] = hooks["on_session_reset"] = self.on_session_start
         if self.link.serves("gate"):
             middleware["tool_request"] = self.tool_request
             hooks["on_session_start"] = self.on_session_start
             ctx.register_hook("pre_tool_call", self.pre_tool_call)
-            if hasattr(ctx, "register_approval_transport"):
-                ctx.register_approval_transport("journeyman", self.present_approval)
         if self.link.serves("import"):
             hooks["on_session_end"] = hooks["on_session_finalize"] = self.on_session_end
             hooks["post_api_request"] = self.post_api_request
         for event, work in hooks.items():
             ctx.register_hook(event, self.safe(event, work))
-        for kind, work in middleware.items() if has_middleware else ():
+        for kind, work in middleware.items():
             ctx.register_middleware(kind, self.safe(kind, work))
         ctx.register_tool(
             _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
         )
-        self._register_commands(ctx)
-
-    def _register_commands(self, ctx: Any) -> None:
         command = hermes_commands.SessionCommand(self.link, self._main_sessions, self._switched)
         ctx.register_command(
             "journeyman",
             self.safe("/journeyman", command),
             description="Why this session started as it did; switch its opening off or on",
             args_hint=hermes_commands.ARGUMENTS,
-        )
-        ctx.register_cli_command(
-            "journeyman",
-            "set up Journeyman, or see whether it answers",
-            hermes_commands.add_arguments,
-            hermes_commands.ShellCommand(self.link),
         )
 
     def safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,26 +151,6 @@ class HermesPlugin:
         if session_id and not _is_review_thread():
             self._openings.note_turn(session_id, user_message, is_first=bool(is_first_turn))
 
-    def first_context(
-        self,
-        *,
-        session_id: str = "",
-        user_message: object = "",
-        is_first_turn: bool = False,
-        platform: str = "",
-        model: str = "",
-        **_more: Any,
-    ) -> dict[str, str] | None:
-        """Return the opening as context of the first message, where there is no middleware."""
-        if not is_first_turn or not session_id or _is_review_thread():
-            return None
-        if platform == _SUBAGENT and not self.link.settings().subagents:
-            return None
-        self._note(self._sessions, session_id, platform)
-        origin = Origin(session_id, model=model, platform=platform)
-        text = self._openings.context(origin, user_message)
-        return {"context": text} if text else None
-
     def tool_request(
         self,
         *,
@@ -226,14 +194,6 @@ class HermesPlugin:
         except Exception as error:  # noqa: BLE001 - what cannot be asked about must not run
             self.link.fail(session_id, "pre_tool_call", f"{type(error).__name__}: {error}")
             return {"action": "block", "message": UNAVAILABLE}
-
-    def present_approval(self, request: Any) -> None:
-        """Answer an approval that Hermes asks for. No answer is a denial."""
-        try:
-            self._gate.present(request)
-        except Exception as error:  # noqa: BLE001 - Hermes denies what is not answered
-            self.link.fail("", "approval", f"{type(error).__name__}: {error}")
-            request.respond("deny")
 
     def post_api_request(
         self,

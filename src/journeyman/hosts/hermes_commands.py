@@ -1,11 +1,9 @@
-"""The commands of the Hermes plugin: `/journeyman` in a session, `hermes journeyman` in a shell."""
+"""The command `/journeyman` in a session of Hermes."""
 
-import sys
 from collections.abc import Callable
-from typing import Any
 
-from journeyman.hosts.client import PROGRAM, Unanswered
-from journeyman.hosts.hermes_link import HOST, Link
+from journeyman.hosts.client import Unanswered
+from journeyman.hosts.hermes_link import Link
 
 ARGUMENTS = "[why|off|on] [SESSION]"
 _COMMAND_S = 5.0
@@ -61,48 +59,3 @@ class SessionCommand:
             answer = self._link.ask("switch", body, timeout_s=_COMMAND_S)
             self._switched(session, verb == "on")
         return str(answer.get("text") or "Done.")
-
-
-def add_arguments(parser: Any) -> None:
-    """Define the arguments of `hermes journeyman`."""
-    commands = parser.add_subparsers(dest="journeyman_command", metavar="setup|status")
-    commands.add_parser("setup", help="install Journeyman into this Hermes, or renew it")
-    commands.add_parser("status", help="show whether Journeyman answers, and from where")
-
-
-class ShellCommand:
-    """`hermes journeyman setup` and `hermes journeyman status`."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def __call__(self, arguments: Any) -> int:
-        """Run the command that was parsed, and return its exit code."""
-        if getattr(arguments, "journeyman_command", None) == "setup":
-            return self._setup()
-        return self._status()
-
-    def _setup(self) -> int:
-        import subprocess  # noqa: PLC0415 - Hermes starts faster without it
-
-        program = [*PROGRAM, "--home", self._link.home]
-        return subprocess.run([*program, "hosts", "install", HOST], check=False).returncode  # noqa: S603
-
-    def _status(self) -> int:
-        home = self._link.home
-        try:
-            status = self._link.ask_resident("status", timeout_s=_COMMAND_S)
-        except Unanswered as error:
-            _print(f"No resident process answers for {home}: {error}")
-            _print("The next session starts one, unless hosts.start is never.")
-            return 1
-        _print(f"Journeyman {status.get('version')} answers for {status.get('home')}.")
-        _print(f"  process        {status.get('pid')}")
-        parts = status.get("parts")
-        for name, place in (parts if isinstance(parts, dict) else {}).items():
-            _print(f"  {name:14s} {place}")
-        return 0
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")

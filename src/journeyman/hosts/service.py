@@ -19,7 +19,7 @@ from journeyman.hosts.explanation import explain
 from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
 from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
-from journeyman.hosts.installation.record import CHECK_FOLDER, has_part
+from journeyman.hosts.installation.record import has_part
 from journeyman.hosts.openings import (
     LATE,
     LateAnswer,
@@ -281,8 +281,6 @@ class HostService:
         return {}
 
     def _import(self, path: str) -> None:
-        if f"/{CHECK_FOLDER}" in path:
-            return
         if self._imports is not None:
             self._imports.report(path)
         else:

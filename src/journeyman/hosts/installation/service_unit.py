@@ -6,13 +6,11 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 
 from journeyman.hosts.installation.programs import user_home
 
-Manager = Literal["systemd", "launchd"]
 UNIT_MARK = b"# Written by `journeyman hosts install service`"
 AGENT_MARK = b"<string>journeyman.serve</string>"
 _UNIT = "journeyman.service"
@@ -43,19 +41,23 @@ class ServiceFile(Struct, frozen=True, kw_only=True):
     mark: bytes
     start: str
     stop: str
-    enabled: Path
-    """The link that exists while the service is enabled."""
+    link: Path
+    """What exists while the service is enabled; launchd keeps no such link."""
 
-
-def usual_manager() -> Manager:
-    return "launchd" if sys.platform == "darwin" else "systemd"
+    @property
+    def is_enabled(self) -> bool:
+        return self.link.is_symlink()
 
 
 def service_file(
-    manager: Manager, program: Sequence[str], home: Path, environ: Mapping[str, str]
+    program: Sequence[str],
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    platform: str = sys.platform,
 ) -> ServiceFile:
     """Return the file for a service that runs a program."""
-    if manager == "launchd":
+    if platform == "darwin":
         return _launchd_agent(program, home, environ)
     configuration = environ.get("XDG_CONFIG_HOME") or user_home(environ) / ".config"
     folder = Path(configuration) / "systemd" / "user"
@@ -70,7 +72,7 @@ def service_file(
         mark=UNIT_MARK,
         start=f"systemctl --user daemon-reload && systemctl --user enable --now {_UNIT}",
         stop=f"systemctl --user disable --now {_UNIT}",
-        enabled=folder / "default.target.wants" / _UNIT,
+        link=folder / "default.target.wants" / _UNIT,
     )
 
 
@@ -100,5 +102,5 @@ def _launchd_agent(program: Sequence[str], home: Path, environ: Mapping[str, str
         mark=AGENT_MARK,
         start=f"launchctl bootstrap gui/$(id -u) {shlex.quote(str(path))}",
         stop=f"launchctl bootout gui/$(id -u)/{_LABEL}",
-        enabled=Path("/nonexistent"),  # launchd keeps no link
+        link=Path("/nonexistent"),
     )
