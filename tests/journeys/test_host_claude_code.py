@@ -38,7 +38,7 @@ from tests.journeys.confirm_page_browser import (
     new_profile,
 )
 
-from journeyman.hosts.one_shot import is_served
+from journeyman.hosts.resident import is_served
 from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]

@@ -28,7 +28,7 @@ from tests.hosts import (
     until,
 )
 
-from journeyman.hosts.one_shot import is_served
+from journeyman.hosts.resident import is_served
 from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
 

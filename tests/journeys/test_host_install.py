@@ -215,17 +215,6 @@ class TestInstallation:
         assert record is not None
         assert record.gate_tools == ("mcp__pay__*",)
 
-    def test_the_output_for_programs(self, person: Command) -> None:
-        planned = person.json("hosts", "install", "codex", "--print")
-        assert planned["is_needed"]
-        assert not planned["is_written"]
-        assert planned["diff"].startswith("--- /dev/null")
-        assert any("was not found on the search path" in note for note in planned["notes"])
-        done = person.json("hosts", "install", "codex", "--yes")
-        assert done["is_written"]
-        assert any("trust" in step for step in done["next"])
-        assert person.json("hosts", "remove", "codex", "--yes")["is_written"]
-
     def test_an_unknown_name(self, command: Command) -> None:
         for action in ("install", "remove", "check"):
             done = command("hosts", action, "cursor", code=2)

@@ -95,8 +95,8 @@ class TestCodex:
                 return [bool(openings_in(body)) for body in bodies]
 
             configure_codex(home, server)
-            done = home.command.json("hosts", "install", "codex", "--yes")
-            assert "PreToolUse (untrusted)" in done["next"][0]
+            done = home.command("hosts", "install", "codex", "--yes")
+            assert "PreToolUse (untrusted)" in done.stdout
             found = home.findings("codex", code=1)
             assert "PreToolUse (untrusted)" in found["trust"]["found"]
             assert openings() == [False, False]
@@ -189,6 +189,6 @@ class TestHermes:
         home = Home(tmp_path, client_program("hermes"))
         config = home.write(".hermes/config.yaml", self.CONFIG)
         done = home.command("hosts", "install", "hermes", "--yes", code=1)
-        assert f"{home.program.parent}/python" in done.stderr
+        assert f"{home.program.resolve().parent}/python" in done.stderr
         assert "-m pip install" in done.stderr
         assert config.read_text() == self.CONFIG

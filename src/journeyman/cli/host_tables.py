@@ -14,7 +14,7 @@ from journeyman.hosts.installation.status import HostStatus
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
-    from journeyman.hosts.explanation import Explanation
+    from journeyman.hosts.opening_parts import Explanation
     from journeyman.hosts.report import HostReport
 
 _STATES = {

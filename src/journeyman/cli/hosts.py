@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from msgspec import Struct
 from rich.text import Text
 
 from journeyman.cli import context, formatting
@@ -30,23 +28,10 @@ from journeyman.hosts.installation.targets import PARTS
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
-    from journeyman.hosts.explanation import Explanation
+    from journeyman.hosts.opening_parts import Explanation
     from journeyman.hosts.report import HostReport
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
-
-
-class HostChange(Struct, frozen=True, kw_only=True):
-    """What an installation or a removal changed, or would change."""
-
-    name: str
-    file: str
-    parts: tuple[str, ...]
-    diff: str
-    is_needed: bool
-    is_written: bool
-    notes: tuple[str, ...]
-    next: tuple[str, ...]
 
 
 @click.group()
@@ -62,25 +47,14 @@ def _name_argument(*, required: bool = True) -> Callable[..., Any]:
     return click.argument("name", type=click.Choice(NAMES), metavar="NAME", required=required)
 
 
-def _carry_out(
-    plan: Plan,
-    change: HostChange,
-    question: str,
-    work: Callable[[], HostChange],
-    *,
-    only_print: bool,
-    yes: bool,
-    as_json: bool,
-) -> HostChange:
-    """Show a change, ask, and make it, unless it is not needed or only shown."""
-    if change.is_needed and not as_json:
-        for line in change.diff.splitlines():
-            style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
-            formatting.console().print(Text(readable(line), style), soft_wrap=True)
-    if not as_json:
-        _print_notes(change.notes)
-    if only_print or not change.is_needed:
-        return change
+def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> bool:
+    """Show a change, and return whether to make it."""
+    for line in plan.change.diff.splitlines():
+        style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
+        formatting.console().print(Text(readable(line), style), soft_wrap=True)
+    if only_print:
+        click.echo("Nothing was changed.")
+        return False
     if plan.change.is_needed:
         refuse_read_only(plan.change)
     if not yes and not sys.stdin.isatty():
@@ -88,9 +62,7 @@ def _carry_out(
             "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
             "ahead, or --print to see what would change."
         )
-    if not yes:
-        click.confirm(question, abort=True, err=True)
-    return msgspec.structs.replace(work(), is_written=True)
+    return yes or click.confirm(question, abort=True, err=True)
 
 
 def _print_notes(notes: Sequence[str]) -> None:
@@ -98,31 +70,7 @@ def _print_notes(notes: Sequence[str]) -> None:
         click.echo(f"Note: {readable(note)}", err=True)
 
 
-def _finish(change: HostChange, written: str, unneeded: str, *, as_json: bool) -> None:
-    """Say what was done."""
-    if as_json:
-        context.print_json(change)
-        return
-    unwritten = "Nothing was changed." if change.is_needed else f"Nothing to do: {unneeded}."
-    click.echo(written if change.is_written else unwritten)
-    for step in change.next:
-        click.echo(f"→ {readable(step)}")
-
-
-def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool) -> HostChange:
-    return HostChange(
-        name=plan.target.name,
-        file=str(plan.change.path),
-        parts=plan.parts,
-        diff=plan.change.diff,
-        is_needed=is_needed,
-        is_written=False,
-        notes=tuple(notes),
-        next=(),
-    )
-
-
-@context.command(hosts, "install")
+@context.command(hosts, "install", has_json=False)
 @_name_argument(required=False)
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
@@ -130,13 +78,7 @@ def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool) -> Hos
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
 @flag("--no-import", "Leave out importing sessions.")
 def install(
-    journeyman: Journeyman,
-    *,
-    name: str | None,
-    only_print: bool,
-    yes: bool,
-    as_json: bool,
-    **left_out: bool,
+    journeyman: Journeyman, *, name: str | None, only_print: bool, yes: bool, **left_out: bool
 ) -> None:
     """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
@@ -153,43 +95,27 @@ def install(
       journeyman hosts install codex --no-gate --yes
       journeyman hosts install service
     """
-    parts = tuple(part for part in PARTS if not left_out[f"no_{part}"])
     installer = Installer(journeyman)
     if name is None:
-        listed = list_hosts(installer)
-        if as_json:
-            context.print_json(listed)
-        else:
-            show_hosts(formatting.console(), listed)
+        show_hosts(formatting.console(), list_hosts(installer))
         return
-    plan = installer.plan(name, parts)
-    notes = notes_before(installer, journeyman.configuration, plan)
-    change = _described(plan, notes=notes, is_needed=installer.is_needed(plan))
-
-    def work() -> HostChange:
+    plan = installer.plan(name, tuple(part for part in PARTS if not left_out[f"no_{part}"]))
+    file = plan.change.path
+    _print_notes(notes_before(installer, journeyman.configuration, plan))
+    if not installer.is_needed(plan):
+        click.echo(f"Nothing to do: {file} is up to date.")
+    elif _is_agreed(plan, f"Write this to {file}?", only_print=only_print, yes=yes):
         installer.install(plan)
-        return msgspec.structs.replace(change, next=tuple(steps_after(installer, name)))
-
-    done = _carry_out(
-        plan,
-        change,
-        f"Write this to {change.file}?",
-        work,
-        only_print=only_print,
-        yes=yes,
-        as_json=as_json,
-    )
-    written = f"Written to {change.file}. To undo this: journeyman hosts remove {name}"
-    _finish(done, written, f"{change.file} is up to date", as_json=as_json)
+        click.echo(f"Written to {file}. To undo this: journeyman hosts remove {name}")
+        for step in steps_after(installer, name):
+            click.echo(f"→ {readable(step)}")
 
 
-@context.command(hosts, "remove")
+@context.command(hosts, "remove", has_json=False)
 @_name_argument()
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
-def remove(
-    journeyman: Journeyman, *, name: str, only_print: bool, yes: bool, as_json: bool
-) -> None:
+def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) -> None:
     """Take Journeyman out of the agent NAME, or remove the service. The file becomes what it was
     before; if it was changed since, only Journeyman's entries are removed. The agent's token for
     confirmations is revoked.
@@ -201,27 +127,13 @@ def remove(
     """
     installer = Installer(journeyman)
     plan = installer.plan_removal(name)
-    change = _described(plan, is_needed=plan.is_installed)
-
-    def work() -> HostChange:
-        notes = installer.remove(plan)
-        if not as_json:
-            _print_notes(notes)
-        return msgspec.structs.replace(change, notes=notes)
-
-    done = _carry_out(
-        plan,
-        change,
-        f"Change {change.file} like this?",
-        work,
-        only_print=only_print,
-        yes=yes,
-        as_json=as_json,
-    )
-    written = f"Removed from {change.file}."
-    if name != SERVICE:
-        written += " Sessions that are running keep it until they end."
-    _finish(done, written, f"{change.file} has nothing of Journeyman", as_json=as_json)
+    file = plan.change.path
+    if not plan.is_installed:
+        click.echo(f"Nothing to do: {file} has nothing of Journeyman.")
+    elif _is_agreed(plan, f"Change {file} like this?", only_print=only_print, yes=yes):
+        _print_notes(installer.remove(plan))
+        kept = "" if name == SERVICE else " Sessions that are running keep it until they end."
+        click.echo(f"Removed from {file}.{kept}")
 
 
 @context.command(hosts, "list", render=show_hosts)
@@ -286,6 +198,6 @@ def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
       journeyman hosts explain 0f3a91
       journeyman hosts explain 0f3a91 --json
     """
-    from journeyman.hosts.explanation import explain_session  # noqa: PLC0415 - heavy
+    from journeyman.hosts.opening_parts import explain_session  # noqa: PLC0415 - heavy
 
     return explain_session(journeyman, session)

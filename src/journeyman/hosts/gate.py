@@ -36,6 +36,7 @@ _EXPIRY_GRACE_S = 5.0
 
 _INTERACTIVE = "It opens a shell or an interpreter, and Codex shows its later input to no hook."
 _LISTED = "The setting hosts.gate_tools lists this tool."
+_HOST_ASKS = "The agent's own settings require a person to permit this."
 _NO = "Do not try to achieve the same in another way."
 _RISKS: dict[str, Risk] = {
     "run": "command",
@@ -68,6 +69,8 @@ class GateCall(Struct, frozen=True, kw_only=True):
     call_id: str = ""
     cwd: str = ""
     wait_s: float | None = None
+    always: bool = False
+    """Whether the host's own rules want a person, whatever the rules here say."""
     attended: bool = False
     """Whether the host can ask a person who sits in front of it."""
 
@@ -112,6 +115,8 @@ class HostGate:
         same call.
         """
         decision, action = self.assess(host, call)
+        if decision.answer == "allow" and call.always:
+            decision = Decision(answer="ask", rule="host.asks", reason=_HOST_ASKS)
         if decision.answer == "allow":
             return ALLOWED
         if decision.answer == "refuse":

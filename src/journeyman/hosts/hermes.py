@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from journeyman.hosts import hermes_commands, hermes_requests
+from journeyman.hosts import hermes_requests
 from journeyman.hosts.client import Unanswered
 from journeyman.hosts.hermes_gate import UNAVAILABLE, ToolGate
 from journeyman.hosts.hermes_link import Link, home_folder
@@ -22,6 +22,7 @@ from journeyman.hosts.hermes_openings import GivenOpening, Origin, RequestOpenin
 
 _TOOL = "warm_session"
 _TOOL_S = 60.0
+_COMMAND_S = 5.0
 _REMEMBERED = 200
 _REVIEW_THREAD = "bg-review"
 _SUBAGENT = "subagent"
@@ -55,7 +56,6 @@ class HermesPlugin:
         """The platform of each main session."""
         self._reviews: OrderedDict[str, str] = OrderedDict()
         """The turns that are background reviews."""
-        self._next_is_off = False
 
     def register(self, ctx: Any) -> None:
         """Register what is installed, and what goes with it."""
@@ -79,12 +79,11 @@ class HermesPlugin:
         ctx.register_tool(
             _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
         )
-        command = hermes_commands.SessionCommand(self.link, self._main_sessions, self._switched)
         ctx.register_command(
             "journeyman",
-            self.safe("/journeyman", command),
-            description="Why this session started as it did; switch its opening off or on",
-            args_hint=hermes_commands.ARGUMENTS,
+            self.safe("/journeyman", self.explain),
+            description="Why this session started as it did",
+            args_hint="[SESSION]",
         )
 
     def safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -127,10 +126,6 @@ class HermesPlugin:
         else:
             self._note(self._sessions, session_id, platform)
         self._note(self._tasks, task_id, session_id)
-        if self._next_is_off and platform != _SUBAGENT:
-            self._next_is_off = False
-            self._openings.keep_cold(session_id, form)
-            self.link.inform("switch", {"session": session_id, "on": False})
         origin = Origin(session_id, turn_id, model, platform, api_call_count)
         given, is_first = self._openings.add(request, form, origin)
         if not given.id:
@@ -232,6 +227,20 @@ class HermesPlugin:
             self.link.fail("", _TOOL, str(error))
             return json.dumps({"success": False, "error": f"Journeyman did not answer: {error}"})
 
+    def explain(self, raw: str) -> str:
+        """Return why a session started as it did, for the command `/journeyman`."""
+        sessions = (raw or "").split() or self._main_sessions()
+        if not sessions:
+            return "No session has begun here yet. Write something first."
+        if len(sessions) > 1:
+            listed = "\n".join(f"  {session}" for session in sessions[:10])
+            return f"Several sessions are open. Add the id of one, /journeyman ID:\n{listed}"
+        try:
+            answer = self.link.ask("explain", {"session": sessions[0]}, timeout_s=_COMMAND_S)
+        except Unanswered as error:
+            return f"Journeyman does not answer: {error}. Start it with `journeyman serve`."
+        return str(answer.get("text"))
+
     def _session_of(self, task: str) -> str:
         return self._tasks.get(task, "")
 
@@ -245,12 +254,6 @@ class HermesPlugin:
         if found and found[0][1] == _TERMINAL:
             return [found[0][0]]
         return [session for session, _ in found]
-
-    def _switched(self, session: str, on: bool) -> None:  # noqa: FBT001
-        if session:
-            self._openings.forget(session)
-        else:
-            self._next_is_off = not on
 
     def _note(self, remembered: OrderedDict[str, str], key: str, value: str) -> None:
         if not key:

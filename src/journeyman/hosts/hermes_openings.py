@@ -72,14 +72,6 @@ class RequestOpenings:
         if is_first:
             conversation.task = hermes_requests.task_text(user_message)
 
-    def keep_cold(self, session: str, form: str) -> None:
-        """Give a session no opening, until it is forgotten."""
-        self._conversation(session).given[form] = COLD
-
-    def forget(self, session: str) -> None:
-        """Ask for the session's opening again, because it was switched on or off."""
-        self._conversation(session).given.clear()
-
     def add(self, request: dict[str, Any], form: str, origin: Origin) -> tuple[GivenOpening, bool]:
         """Put the session's opening into a request. Return the opening, and whether this is the
         first request of the session in this process.

@@ -427,6 +427,13 @@ class TestDecisions:
         assert answer.decision == "deny"
         assert "used for another request" in answer.reason
 
+    def test_a_host_may_always_want_a_person(self, office: Office) -> None:
+        harmless = {"command": "ls --always"}
+        assert office.ask("c1", arguments=harmless).answer.decision == "allow"
+        waiting = office.ask("c2", arguments=harmless, always=True)
+        assert office.card(waiting.call).details["rule"] == "host.asks"
+        assert waiting.deny().decision == "deny"
+
 
 def test_who_asks_the_person_in_front_of_the_host(
     shared: tuple[ConfirmServer, Clock], tmp_path: Path

@@ -105,8 +105,8 @@ def _check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Fi
         found = f"Journeyman {process.version} answers in {process.ms:.0f} ms, process"
         is_current = process.version == __version__
         advice = f"End it, so that version {__version__} takes its place: kill {process.pid}"
-        status, advice = ("ok", "") if is_current else ("problem", advice)
-        yield Finding(what, status, f"{found} {process.pid}.", advice)
+        found = f"{found} {process.pid}."
+        yield Finding(what, "ok", found) if is_current else Finding(what, "problem", found, advice)
 
 
 def _check_hooks(

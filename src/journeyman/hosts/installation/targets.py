@@ -116,7 +116,8 @@ class HooksTarget(Target, frozen=True, kw_only=True):
     def with_entries(self, content: bytes | None) -> bytes:
         settings = self.settings(content)
         try:
-            return _dumped(with_hooks(settings, self.wanted))
+            updated = with_hooks(settings, self.wanted)
+            return content if content and updated == settings else _dumped(updated)
         except UnicodeEncodeError as error:
             raise self._problem(f"it or a path of this installation is not Unicode: {error}") from (
                 error
