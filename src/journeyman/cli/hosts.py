@@ -4,15 +4,17 @@ installed, removes it, and reports what it did there.
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
 from journeyman.cli.doctor import show_findings
-from journeyman.cli.host_tables import show_explanation, show_hosts, show_report
+from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.file_change import refuse_read_only
@@ -31,6 +33,19 @@ if TYPE_CHECKING:
     from journeyman.hosts.opening_parts import Explanation
     from journeyman.hosts.report import HostReport
 
+_STATES = {
+    "installed": "green",
+    "not active": "yellow",
+    "outdated": "yellow",
+    "unreadable": "red",
+    "not installed": "dim",
+}
+
+
+_NOT_RANDOM = (
+    "Sessions were not assigned at random: other things may explain the difference. "
+    "For a fair comparison: journeyman config set hosts.holdout 0.2"
+)
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -41,6 +56,88 @@ def hosts() -> None:
     Sessions of these agents then start with what earlier ones learned, risky calls wait for a
     person, and finished sessions are imported.
     """
+
+
+def _show_hosts(console: Console, listed: Sequence[HostStatus]) -> None:
+    """Show every host; what is wrong is said below the table."""
+    table = formatting.table("name", "program", "state", "parts", "file")
+    for one in listed:
+        program = one.version or "found" if one.program else formatting.UNKNOWN
+        if one.name == SERVICE:
+            program = (
+                f"journeyman serve: process {one.process}"
+                if one.answers
+                else ("does not answer" if one.problem else "not running")
+            )
+        state = Text(one.state, _STATES[one.state])
+        file = formatting.Name(one.file.replace(f"{Path.home()}/", "~/", 1))
+        table.add_row(one.name, program, state, ", ".join(one.parts), file)
+    console.print(table)
+    for one in listed:
+        if one.problem:
+            console.print(Text(f"\n{one.name}: {readable(one.problem)}"), soft_wrap=True)
+        if one.advice:
+            console.print(Text(f"→ {one.advice}", "cyan"), soft_wrap=True)
+
+
+def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
+    """Show what Journeyman did in each host."""
+    if not reports:
+        console.print("No session of an agent is stored yet. Set one up: journeyman hosts install")
+        return
+    for one in reports:
+        formatting.print_heading(console, one.host)
+        lines = {
+            "sessions": f"{one.sessions:,}, {one.warm:,} of them warm",
+            "errors per call": _error_rates(one),
+            "difference": f"{change(one.difference)} points {change_interval(one.difference)}",
+            "tokens added": f"{one.tokens_added:,}",
+            "time to answer": _time_to_answer(one),
+            "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked, "
+            f"{one.gate.prompted:,} asked about by the host",
+            "failed hooks": f"{one.failures:,}",
+        }
+        if one.difference.estimate is None:
+            lines["difference"] = readable(one.difference.note)
+        else:
+            lines["difference"] += f": {one.verdict}"
+        if one.tokens_per_warm_session:
+            lines["tokens added"] += f", {one.tokens_per_warm_session:,.0f} per warm session"
+        if one.last_failure:
+            lines["failed hooks"] += f"; the last: {readable(one.last_failure)}"
+        table = formatting.table("", "")
+        for title, line in lines.items():
+            table.add_row(Text(title, "dim"), line)
+        table.show_header = False
+        console.print(table)
+        if one.warm and not one.is_random:
+            console.print(_NOT_RANDOM, style="dim")
+
+
+def _error_rates(report: "HostReport") -> str:
+    side = "held out" if report.is_random else "cold"
+    rates = (("warm", report.warm_rate), (side, report.cold_rate))
+    return ", ".join(
+        f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
+        if rate.total
+        else f"{name} {formatting.UNKNOWN}"
+        for name, rate in rates
+    )
+
+
+def _time_to_answer(report: "HostReport") -> str:
+    if report.median_ms is None:
+        return formatting.UNKNOWN
+    return f"median {report.median_ms:,.0f} ms, at most {report.slowest_ms:,.0f} ms"
+
+
+def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> None:
+    """Print why sessions started as they did, and what they were given."""
+    for one in explained:
+        console.print(Text(f"{one.host}  {readable(one.session)}", "bold"))
+        console.print(Text(readable(one.explanation)))
+        for text in one.texts:
+            console.print(Text(f"\n{readable(text)}", "dim"), soft_wrap=True)
 
 
 def _name_argument(*, required: bool = True) -> Callable[..., Any]:
@@ -85,8 +182,8 @@ def install(
     restores it. Run it again after an update of Journeyman, or when settings have changed. Without
     NAME, it lists the agents on this machine.
 
-    `service` instead of an agent writes a systemd user unit or a launchd agent that keeps
-    `journeyman serve` running, and shows the command that enables it.
+    `service` instead of an agent writes a systemd user unit that keeps `journeyman serve`
+    running, and shows the command that enables it.
 
     Examples:
       journeyman hosts install
@@ -97,7 +194,7 @@ def install(
     """
     installer = Installer(journeyman)
     if name is None:
-        show_hosts(formatting.console(), list_hosts(installer))
+        _show_hosts(formatting.console(), list_hosts(installer))
         return
     plan = installer.plan(name, tuple(part for part in PARTS if not left_out[f"no_{part}"]))
     file = plan.change.path
@@ -136,7 +233,7 @@ def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) ->
         click.echo(f"Removed from {file}.{kept}")
 
 
-@context.command(hosts, "list", render=show_hosts)
+@context.command(hosts, "list", render=_show_hosts)
 def list_(journeyman: Journeyman) -> list[HostStatus]:
     """List the agents on this machine: the version of each program, whether Journeyman is installed
     in it and active, which parts, and what is out of date. The last line is the service, which
@@ -171,7 +268,7 @@ def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
         return checks.check(Installer(journeyman), journeyman, name)
 
 
-@context.command(hosts, "report", render=show_report)
+@context.command(hosts, "report", render=_show_report)
 @context.since_option
 def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostReport]":
     """Show what Journeyman did in each agent: sessions and how many started warm, errors per call
@@ -188,7 +285,7 @@ def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostRepo
     return make_report(journeyman, since=since or 0.0)
 
 
-@context.command(hosts, "explain", render=show_explanation, is_paged=True)
+@context.command(hosts, "explain", render=_show_explanation, is_paged=True)
 @click.argument("session")
 def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
     """Show why an agent's session started as it did, and what was added to it. SESSION is the

@@ -7,7 +7,6 @@ import logging
 import math
 import os
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -21,7 +20,7 @@ from msgspec import Struct
 
 from journeyman.configuration import read_configuration
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.client import PROGRAM, Unanswered, child_environ, request, socket_path
+from journeyman.hosts.client import PROGRAM, Unanswered, child_environ, request
 from journeyman.hosts.gate import HostGate
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.installation.record import installed_python
@@ -44,7 +43,6 @@ _TICK_S = 0.5
 _ASK_S = 2.0
 _HANDOVER_S = 10.0
 _LONGEST_CALL_S = 3_600.0
-_CONNECT_S = 0.2
 _PATIENCE_S = 0.5
 """How long one operation waits for the database after its answer: its caller waits for its end."""
 
@@ -258,7 +256,7 @@ def run_operation(
             f"There is no folder {settings.home}: a hook does not create Journeyman's home. Remove "
             "the hook with `journeyman hosts remove`, or install it again."
         )
-    if settings.hosts.start == "on-demand" and not is_served(str(settings.home)):
+    if settings.hosts.start == "on-demand" and not is_locked(settings.home):
         start_detached(settings.home, settings.database)
     caller = os.getppid()
     left_s = _LONGEST_CALL_S if until is None or math.isnan(until) else until - time.time()
@@ -271,14 +269,3 @@ def run_operation(
     answer = HostService(journeyman).handle(operation, body, exchange)
     send(answer)
     exchange.finish(is_received=True)
-
-
-def is_served(home: str) -> bool:
-    """Whether a resident process of this home accepts connections."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(_CONNECT_S)
-        try:
-            connection.connect(socket_path(home))
-        except OSError:
-            return False
-    return True

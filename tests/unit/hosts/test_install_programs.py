@@ -1,7 +1,6 @@
 """The programs of hosts on this machine, and the service."""
 
 import os
-import plistlib
 import shutil
 import subprocess
 import sys
@@ -193,7 +192,7 @@ class TestService:
         python.parent.mkdir()
         python.symlink_to(sys.executable)
         program = (str(python), *PROGRAM[1:5], '/h/$x "quoted" 100%', "serve")
-        unit = service_file(program, tmp_path, {"HOME": str(tmp_path)})
+        unit = service_file(program, {"HOME": str(tmp_path)})
         assert unit.path == tmp_path / ".config/systemd/user/journeyman.service"
         unit.path.parent.mkdir(parents=True)
         unit.path.write_bytes(unit.content)
@@ -207,17 +206,7 @@ class TestService:
         assert (checked.returncode, checked.stderr) == (0, "")
 
     def test_the_unit_runs_this_home(self) -> None:
-        unit = service_file(PROGRAM, Path("/h"), {"XDG_CONFIG_HOME": "/c"})
+        unit = service_file(PROGRAM, {"XDG_CONFIG_HOME": "/c"})
         assert unit.path == Path("/c/systemd/user/journeyman.service")
         line = "ExecStart=/opt/py/bin/python -P -m journeyman --home /h serve\n"
         assert line in unit.content.decode()
-        assert unit.mark in unit.content
-
-    def test_the_agent_of_launchd(self) -> None:
-        program = ("/opt/p <&> y/python", *PROGRAM[1:])
-        agent = service_file(program, Path("/h"), {"HOME": "/u"}, platform="darwin")
-        assert agent.path == Path("/u/Library/LaunchAgents/journeyman.serve.plist")
-        read = plistlib.loads(agent.content)
-        assert read["ProgramArguments"] == [*program]
-        assert read["StandardErrorPath"] == "/h/serve.log"
-        assert agent.mark in agent.content

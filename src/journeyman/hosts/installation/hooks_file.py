@@ -22,25 +22,9 @@ _GATED_TOOLS: Mapping[Host, tuple[str, ...]] = {
 }
 """The tools whose calls the gate looks at; a host says nothing about others."""
 
-_EVENTS: Mapping[Host, Mapping[str, tuple[str, ...]]] = {
-    "claude-code": {
-        "opening": ("SessionStart", "UserPromptSubmit", "PostToolUseFailure"),
-        "gate": ("PreToolUse",),
-        "import": ("Stop", "SessionEnd"),
-    },
-    "codex": {
-        "opening": ("SessionStart", "UserPromptSubmit", "PostToolUse"),
-        "gate": ("PreToolUse",),
-        "import": ("Stop", "SessionEnd"),
-    },
-}
-"""The events that each part of Journeyman needs. A hint after a failed call is part of openings:
-Claude Code has an event for it, and Codex reports all calls alike."""
+_FAILED_CALL: Mapping[Host, str] = {"claude-code": "PostToolUseFailure", "codex": "PostToolUse"}
+"""The event after a failed call, which gets a hint. Codex reports all calls alike."""
 
-_ORDER = (
-    *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-    *("Stop", "SessionEnd"),
-)
 _TIMEOUT_S = 5
 """More than the client takes with its fallback, so that the host never has to end it."""
 _END_TIMEOUT_S = 3
@@ -65,9 +49,14 @@ def wanted_groups(
     """Return what to write to a file for some parts of Journeyman. `client` is the command line of
     the client up to the event, `page` where people decide.
     """
-    used = {event for part in parts for event in _EVENTS[host].get(part, ())}
+    events = {
+        **dict.fromkeys(("SessionStart", "UserPromptSubmit"), "opening"),
+        "PreToolUse": "gate",
+        _FAILED_CALL[host]: "opening",
+        **dict.fromkeys(("Stop", "SessionEnd"), "import"),
+    }
     groups: dict[str, dict[str, Any]] = {}
-    for event in filter(used.__contains__, _ORDER):
+    for event in (event for event, part in events.items() if part in parts):
         hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
         hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
         groups[event] = {_HOOKS: [hook]}

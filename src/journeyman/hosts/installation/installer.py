@@ -131,6 +131,8 @@ class Installer:
                 f"No part is left to install into {name}. To take Journeyman out: journeyman hosts "
                 f"remove {name}"
             )
+        if name == SERVICE and sys.platform != "linux":
+            raise WrongInput("The service is a unit of systemd. Here, run `journeyman serve`.")
         target, record = self.target(name, parts), read_record(self.home, name)
         file = record.file if record else None
         if file is not None and file.path != str(target.path):

@@ -1,9 +1,6 @@
-"""The service that keeps `journeyman serve` running: a systemd user unit, or a launchd agent."""
+"""The service that keeps `journeyman serve` running: a systemd user unit."""
 
-import plistlib
 import re
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,9 +9,7 @@ from msgspec import Struct
 from journeyman.hosts.installation.programs import user_home
 
 UNIT_MARK = b"# Written by `journeyman hosts install service`"
-AGENT_MARK = b"<string>journeyman.serve</string>"
 _UNIT = "journeyman.service"
-_LABEL = "journeyman.serve"
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@=+-]+")
 
 _UNIT_TEXT = """\
@@ -38,27 +33,18 @@ class ServiceFile(Struct, frozen=True, kw_only=True):
 
     path: Path
     content: bytes
-    mark: bytes
     start: str
     stop: str
     link: Path
-    """What exists while the service is enabled; launchd keeps no such link."""
+    """What exists while the service is enabled."""
 
     @property
     def is_enabled(self) -> bool:
         return self.link.is_symlink()
 
 
-def service_file(
-    program: Sequence[str],
-    home: Path,
-    environ: Mapping[str, str],
-    *,
-    platform: str = sys.platform,
-) -> ServiceFile:
+def service_file(program: Sequence[str], environ: Mapping[str, str]) -> ServiceFile:
     """Return the file for a service that runs a program."""
-    if platform == "darwin":
-        return _launchd_agent(program, home, environ)
     configuration = environ.get("XDG_CONFIG_HOME") or user_home(environ) / ".config"
     folder = Path(configuration) / "systemd" / "user"
     executable, *arguments = program
@@ -69,7 +55,6 @@ def service_file(
     return ServiceFile(
         path=folder / _UNIT,
         content=text.encode(),
-        mark=UNIT_MARK,
         start=f"systemctl --user daemon-reload && systemctl --user enable --now {_UNIT}",
         stop=f"systemctl --user disable --now {_UNIT}",
         link=folder / "default.target.wants" / _UNIT,
@@ -83,24 +68,3 @@ def _systemd_word(word: str) -> str:
         return word
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _launchd_agent(program: Sequence[str], home: Path, environ: Mapping[str, str]) -> ServiceFile:
-    path = user_home(environ) / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
-    agent = {
-        "Label": _LABEL,
-        "ProgramArguments": [*program],
-        "RunAtLoad": True,
-        "KeepAlive": {"SuccessfulExit": False},
-        "Umask": 0o077,
-        "StandardErrorPath": str(home / "serve.log"),
-        "StandardOutPath": str(home / "serve.log"),
-    }
-    return ServiceFile(
-        path=path,
-        content=plistlib.dumps(agent, sort_keys=False),
-        mark=AGENT_MARK,
-        start=f"launchctl bootstrap gui/$(id -u) {shlex.quote(str(path))}",
-        stop=f"launchctl bootout gui/$(id -u)/{_LABEL}",
-        link=Path("/nonexistent"),
-    )

@@ -44,7 +44,6 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    title: str
     program: str
     version: str
     file: str
@@ -161,7 +160,6 @@ def host_status(installer: Installer, name: str) -> HostStatus:
         problem, advice = process.problem, process.advice
     return HostStatus(
         name=name,
-        title=target.title,
         program=found.path if found else "",
         version=found.version if found else "",
         file=file,

@@ -24,7 +24,7 @@ from journeyman.hosts.installation.hooks_file import (
 )
 from journeyman.hosts.installation.programs import KINDS, SERVICE, host_file
 from journeyman.hosts.installation.record import FileRecord
-from journeyman.hosts.installation.service_unit import ServiceFile, service_file
+from journeyman.hosts.installation.service_unit import UNIT_MARK, ServiceFile, service_file
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.host import Host
 from journeyman.settings import HostsSettings
@@ -59,7 +59,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     @property
     def unit(self) -> ServiceFile:
         """The service that runs the resident process."""
-        return service_file(self.server, self.home, self.environ)
+        return service_file(self.server, self.environ)
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -260,5 +260,5 @@ def service_target(around: Surroundings) -> Target:
         path=unit.path,
         program=around.server,
         content=unit.content,
-        mark=unit.mark,
+        mark=UNIT_MARK,
     )
