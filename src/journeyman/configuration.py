@@ -193,7 +193,7 @@ class _Reader:
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-            fix = f"mv {file} {file}.broken && {self._command} init"
+            fix = f"mv {file} {file}.broken"
             if isinstance(error, PermissionError):
                 fix = f"chmod 600 {file}"
             what = f"The settings in {self._file} cannot be read: {error}."

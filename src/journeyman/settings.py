@@ -262,16 +262,6 @@ _KINDS = {field.name: field.type for field in msgspec.structs.fields(Settings)} 
     for table, kind in TABLES.items()
     for field in msgspec.structs.fields(kind)
 }
-DEFAULTS: dict[str, Any] = {
-    f"{table}.{field}": getattr(kind(), field)
-    for table, kind in TABLES.items()
-    for field in kind.__struct_fields__
-} | {
-    field.name: field.default
-    for field in msgspec.structs.fields(Settings)
-    if field.name in ("busy_timeout_s", "trivial_tools", "clones")
-}
-"""The defaults that do not depend on the home."""
 _KIND_NAMES = {
     bool: "true or false",
     Count: "a whole number, 1 or more",

@@ -23,7 +23,6 @@ def home_of(command: Command) -> Path:
 
 
 def test_settings_are_set_shown_and_removed(command: Command) -> None:
-    command("config", "init")
     command("config", "set", "model.name", "qwen3:8b")
     said = command("config", "set", "model.api_key", "-", typed="sk-secret-value\n").stdout
     assert "sk-secret" not in said
@@ -76,7 +75,7 @@ def test_doctor_outlives_what_it_reports(command: Command) -> None:
     cases: list[tuple[str, str, str, dict[str, str]]] = [
         ("[model]\nnmae = 1\n", "'model.nmae' is not a setting", "config unset model.nmae", {}),
         ("[agent]\nturns = []\n", "agent.turns cannot be []", "config unset agent.turns", {}),
-        ("[agent\n", "cannot be read", f"mv {file} {file}.broken && journeyman config init", {}),
+        ("[agent\n", "cannot be read", f"mv {file} {file}.broken", {}),
         (
             "",
             "jobs.workers cannot be 'x'",

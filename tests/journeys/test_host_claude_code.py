@@ -38,7 +38,7 @@ from tests.journeys.confirm_page_browser import (
     new_profile,
 )
 
-from journeyman.hosts.one_shot import is_served
+from journeyman.hosts.server import is_locked
 from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
@@ -274,7 +274,7 @@ def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
     with ScriptedServer({TASK: [says("It is complete.")]}) as model:
         assert home.ask(model, TASK)["result"] == "It is complete."
         assert len(openings_in(model.requests[0].body)) == 2
-        until(lambda: is_served(str(home.journeyman)))
+        until(lambda: is_locked(home.journeyman))
         status = ask(home, "status", {})
         try:
             second = len(model.requests)
@@ -284,4 +284,4 @@ def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
             assert home.stored_whole(session)["session"]["opening"]
         finally:
             end_process(status["pid"])
-    assert not is_served(str(home.journeyman))
+    assert not is_locked(home.journeyman)

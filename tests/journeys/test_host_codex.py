@@ -28,7 +28,7 @@ from tests.hosts import (
     until,
 )
 
-from journeyman.hosts.one_shot import is_served
+from journeyman.hosts.server import is_locked
 from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
 
@@ -201,7 +201,7 @@ def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
     with ScriptedServer({TASK: [says("It is complete.")]}) as model:
         home.ask(model, TASK)
         assert len(openings_in(model.requests[0].body)) == 2
-        until(lambda: is_served(str(home.journeyman)))
+        until(lambda: is_locked(home.journeyman))
         status = ask(home, "status", {})
         try:
             second = len(model.requests)
@@ -211,4 +211,4 @@ def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
             assert home.stored_whole(session)["session"]["opening"]
         finally:
             end_process(status["pid"])
-    assert not is_served(str(home.journeyman))
+    assert not is_locked(home.journeyman)

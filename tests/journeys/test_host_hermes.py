@@ -156,10 +156,6 @@ def test_a_terminal_session(tmp_path: Path) -> None:
         "once more after compressing",
         "/branch other",
         "once more in the branch",
-        "/journeyman off",
-        "once more without",
-        "/new",
-        "/journeyman off",
         f"{TASK} please",
     ]
     with ScriptedServer(script) as model:
@@ -176,28 +172,13 @@ def test_a_terminal_session(tmp_path: Path) -> None:
             until(lambda: _review_tokens(home) == 100 * len(reviews))
     assert screen.count("Journeyman: this session is warm (opening ") >= 1
     assert "This session started warm, with opening" in screen
-    assert screen.count("a person switched it off") >= 1
     assert reviews
     first = home.turns[0]
     examples = len(first.body["messages"]) - 2
-    cold = [one for one in home.turns if not is_warm(one)]
-    assert {added(one, examples) for one in home.turns if one not in cold} == {
-        added(first, examples)
-    }
-    said = [_last_prompt(one) for one in cold]
-    assert {*said} <= {"once more without", f"{TASK} please"} | {
-        _last_prompt(one) for one in reviews
-    }
-    assert {"once more without", f"{TASK} please"} <= {*said}
-    assert len(stored) == 4
+    assert {added(one, examples) for one in home.turns if is_warm(one)} == {added(first, examples)}
+    assert all(is_warm(one) for one in home.turns if one not in reviews)
     openings = [one["session"].get("opening", "") for one in stored.values()]
-    assert len({*openings[:3]}) == 1
-    assert openings[3] == ""
-
-
-def _last_prompt(request: ServedRequest) -> str:
-    users = [one["content"] for one in request.body["messages"] if one["role"] == "user"]
-    return str(users[-1])
+    assert len({*openings}) == 1
 
 
 def _review_tokens(home: HermesHome) -> int:

@@ -22,24 +22,21 @@ from tests.waiting import LONGEST_S
 from journeyman import Journeyman
 from journeyman.hosts.installation.record import read_record
 
-HOSTS = ("hermes", "claude-code", "codex", "opencode")
 FILES = {
-    "hermes": ".hermes/config.yaml",
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
     "opencode": ".config/opencode/plugin/journeyman.js",
     "service": ".config/systemd/user/journeyman.service",
 }
 SETTINGS = '{\n    "model":  "opus",\r\n    "hooks": {"Stop": [{"hooks": []}]}\n}'
-YAML = "# mine\nmodel:\n  default: x  # the fast one\n"
 
 
-def files_below(folder: Path) -> dict[str, bytes | None]:
-    """Every file and folder below a folder, except Journeyman's home."""
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, except those in Journeyman's home."""
     return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if ".journeyman" not in path.parts
+        if path.is_file() and ".journeyman" not in path.parts
     }
 
 
@@ -53,11 +50,10 @@ def own_commands(file: Path) -> list[list[str]]:
 
 @pytest.fixture
 def person(command: Command) -> Command:
-    """A person with settings of Claude Code and Hermes."""
-    for name, text in ((".claude/settings.json", SETTINGS), (".hermes/config.yaml", YAML)):
-        path = command.home / name
-        path.parent.mkdir(parents=True)
-        path.write_bytes(text.encode())
+    """A person with settings of Claude Code."""
+    path = command.home / FILES["claude-code"]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(SETTINGS.encode())
     return command
 
 
@@ -138,22 +134,6 @@ class TestActivity:
         listed, finding = self.codex(person)
         assert (listed["state"], finding["status"]) == ("installed", "ok")
 
-    def test_hermes_without_journeyman(self, person: Command, tmp_path: Path) -> None:
-        environment = tmp_path / f"{'a-long-name-' * 8}of-an-environment"
-        create = [sys.executable, "-m", "venv", "--without-pip", environment]
-        subprocess.run(create, check=True)
-        python = environment / "bin/python"
-        write_program(tmp_path / "bin/hermes", f"#!{python}\n")
-        person.environ["PATH"] = f"{tmp_path / 'bin'}:/usr/bin:/bin"
-        person("hosts", "install", "hermes", "--yes")
-        listed = {one["name"]: one for one in person.json("hosts", "list")}["hermes"]
-        assert listed["state"] == "not active"
-        assert listed["advice"].startswith(f"uv pip install --python {python}")
-        shown = person("hosts", "check", "hermes", code=1).stdout
-        assert "…" not in shown
-        assert "Install it there." in " ".join(shown.split())
-        assert "".join(listed["advice"].split()) in "".join(shown.split())
-
 
 class TestInstallation:
     def test_everything_is_as_before_after_a_removal(self, person: Command) -> None:
@@ -170,12 +150,12 @@ class TestInstallation:
             assert "Nothing to do" in again.stdout
             assert (person.home / file).read_bytes() == written
         listed = {one["name"]: one for one in person.json("hosts", "list")}
-        assert {one["state"] for one in listed.values()} == {"installed"}
+        assert {listed[name]["state"] for name in FILES} == {"installed"}
         assert listed["codex"]["parts"] == ["opening", "gate", "import"]
         for name in reversed(FILES):
             assert "Removed" in person("hosts", "remove", name, "--yes").stdout
         assert files_below(person.home) == before
-        assert not (person.home / ".journeyman/hosts").exists()
+        assert not [*(person.home / ".journeyman/hosts").rglob("*.json")]
         assert {one["state"] for one in person.json("hosts", "list")} == {"not installed"}
         assert "Nothing to do" in person("hosts", "remove", "codex").stdout
 
@@ -235,36 +215,6 @@ class TestInstallation:
         assert record is not None
         assert record.gate_tools == ("mcp__pay__*",)
 
-    def test_the_output_for_programs(self, person: Command) -> None:
-        planned = person.json("hosts", "install", "codex", "--print")
-        assert planned["is_needed"]
-        assert not planned["is_written"]
-        assert planned["diff"].startswith("--- /dev/null")
-        assert any("was not found on the search path" in note for note in planned["notes"])
-        done = person.json("hosts", "install", "codex", "--yes")
-        assert done["is_written"]
-        assert any("trust" in step for step in done["next"])
-        assert person.json("hosts", "remove", "codex", "--yes")["is_written"]
-
-    def test_without_a_name_the_agents_that_were_found_are_listed(
-        self, person: Command, tmp_path: Path
-    ) -> None:
-        write_program(tmp_path / "bin/opencode", "#!/bin/sh\necho 1.18.33\n")
-        before = files_below(person.home)
-        shown = person("hosts", "install", PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin").stdout
-        assert "journeyman hosts install opencode" in shown
-        assert "journeyman hosts install service" in shown
-        assert "journeyman hosts install codex" not in shown
-        assert files_below(person.home) == before
-
-    def test_where_people_decide_is_said(self, person: Command) -> None:
-        person("config", "set", "confirm.page_url", "https://decide.example/")
-        done = person("hosts", "install", "codex", "--yes").stdout
-        assert "at https://decide.example, while" in done
-        assert "journeyman confirm approver add NAME" in done
-        without = person("hosts", "install", "codex", "--no-gate", "--yes").stdout
-        assert "held calls" not in without
-
     def test_an_unknown_name(self, command: Command) -> None:
         for action in ("install", "remove", "check"):
             done = command("hosts", action, "cursor", code=2)
@@ -275,12 +225,9 @@ class TestSafety:
     @table(
         ("name", "text", "clause"),
         [
-            ("claude-code", '{"a": 1, // mine\n}', "it has a comment in line 1"),
+            ("claude-code", '{"a": 1, // mine\n}', "it is not plain JSON"),
             ("claude-code", '{"hooks": 3}', '"hooks" is not an object'),
-            ("codex", "\ufeff{}", "byte order mark"),
-            ("codex", '{"hooks": {', "it is not JSON"),
-            ("hermes", "- a\n", "hermes plugins enable journeyman"),
-            ("hermes", "a: [\n", "hermes plugins enable journeyman"),
+            ("codex", '{"hooks": {', "it is not plain JSON"),
         ],
     )
     def test_a_broken_file_is_left_alone(
@@ -357,20 +304,11 @@ class TestSafety:
         commands = own_commands(person.home / FILES["claude-code"])
         assert {command[4] for command in commands} == {str(person.home / ".journeyman")}
         person("hosts", "remove", "claude-code", "--yes")
-        assert (person.home / FILES["claude-code"]).read_bytes() == SETTINGS.encode()
-
-    def test_an_edited_plugin_is_kept(self, person: Command) -> None:
-        person("hosts", "install", "opencode", "--yes")
-        with (person.home / FILES["opencode"]).open("a") as file:
-            file.write("// my change\n")
-        done = person("hosts", "remove", "opencode", "--yes")
-        assert "it is kept as" in done.stderr
-        assert not (person.home / ".config").exists()
-        (kept,) = (person.home / ".journeyman/hosts/originals").iterdir()
-        assert kept.read_text().endswith("// my change\n")
+        left = json.loads((person.home / FILES["claude-code"]).read_bytes())
+        assert left == json.loads(SETTINGS)
 
     def test_a_service_that_is_enabled_is_not_removed(self, person: Command) -> None:
-        person("hosts", "install", "service", "--yes", "--manager", "systemd")
+        person("hosts", "install", "service", "--yes")
         unit = person.home / FILES["service"]
         wanted = unit.parent / "default.target.wants" / unit.name
         wanted.parent.mkdir()
@@ -410,32 +348,6 @@ class TestTokens:
         person("hosts", "remove", "codex", "--yes")
         assert self.agents(person) == []
 
-    def test_a_token_that_was_revoked_is_replaced(self, person: Command) -> None:
-        person("hosts", "install", "codex", "--yes")
-        person("confirm", "token", "revoke", "codex")
-        assert "Written to" in person("hosts", "install", "codex", "--yes").stdout
-        assert self.agents(person) == ["codex"]
-
-    def test_the_token_of_another_machine_stays_valid(self, person: Command) -> None:
-        person("confirm", "token", "add", "codex")
-        person("hosts", "install", "codex", "--yes")
-        first, second = self.agents(person)
-        assert first == "codex"
-        assert second.startswith("codex@")
-        (person.home / ".journeyman/hosts/codex.json").unlink()
-        person("hosts", "install", "codex", "--yes")
-        assert self.agents(person) == [first, second]
-        person("hosts", "remove", "codex", "--yes")
-        assert self.agents(person) == ["codex"]
-
-    def test_a_service_elsewhere_has_its_own_tokens(self, person: Command) -> None:
-        person("config", "set", "confirm.url", "http://127.0.0.1:9")
-        done = person("hosts", "install", "codex", "--yes")
-        assert "config set confirm.token" in done.stderr
-        record = read_record(person.home / ".journeyman", "codex")
-        assert record is not None
-        assert record.token == ""
-
 
 class TestCheck:
     @pytest.fixture
@@ -462,7 +374,6 @@ class TestCheck:
             assert "lets a harmless call pass" in found["PreToolUse"]["found"]
             assert f"process {resident.status['pid']}" in found["resident process"]["found"]
             assert found["confirmations"]["status"] == "ok"
-            assert "answers" not in found
             assert home.command.json("hosts", "list")[-1]["process"] == resident.status["pid"]
             (reported,) = home.command.json("hosts", "report")
             assert reported["tokens_added"] == 0  # a check leaves nothing behind
@@ -521,7 +432,6 @@ class TestCheck:
             found = self.findings(home, "claude-code")
             assert "started the resident process" in found["first hook"]["found"]
             assert found["resident process"]["status"] == "ok"
-            assert "answers" not in found
         finally:
             end_process(ask(home, "status", {})["pid"])
 
@@ -544,7 +454,7 @@ class TestCheck:
         assert self.findings(home, "claude-code", code=1)["installation"]["status"] == "problem"
 
     def test_a_service_that_is_not_enabled(self, home: HostHome) -> None:
-        home.command("hosts", "install", "service", "--manager", "systemd", "--yes")
+        home.command("hosts", "install", "service", "--yes")
         found = self.findings(home, "service")
         assert found["resident process"]["found"].startswith("No resident process is running")
         assert "enable --now journeyman.service" in found["resident process"]["advice"]

@@ -159,16 +159,3 @@ def unset(journeyman: Journeyman, *, key: str) -> str:
     configuration = journeyman.configuration
     config_file.unset_value(configuration.file, key)
     return f"{key} is removed from {configuration.file}.{_overridden(configuration, key)}"
-
-
-@context.command(config, "init", message=lambda text: text, has_json=False, tolerant=True)
-def init(journeyman: Journeyman) -> str:
-    """Write a config.toml in which every setting is described and commented out.
-
-    Examples:
-      journeyman config init
-      journeyman --home FOLDER config init
-    """
-    file = journeyman.configuration.file
-    config_file.write_initial(file)
-    return f"{file} describes every setting; remove the # before the ones to change."

@@ -4,46 +4,49 @@ installed, removes it, and reports what it did there.
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from msgspec import Struct
+from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag
 from journeyman.cli.doctor import show_findings
-from journeyman.cli.host_tables import show_choices, show_explanation, show_hosts, show_report
+from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.file_change import refuse_read_only
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
-from journeyman.hosts.installation.status import HostStatus, list_hosts, notes_before
-from journeyman.hosts.installation.steps import steps_after
+from journeyman.hosts.installation.programs import SERVICE
+from journeyman.hosts.installation.status import (
+    HostStatus,
+    list_hosts,
+    notes_before,
+    steps_after,
+)
 from journeyman.hosts.installation.targets import PARTS
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
-    from journeyman.hosts.explanation import Explanation
-    from journeyman.hosts.installation.service_unit import Manager
+    from journeyman.hosts.opening_parts import Explanation
     from journeyman.hosts.report import HostReport
 
+_STATES = {
+    "installed": "green",
+    "not active": "yellow",
+    "outdated": "yellow",
+    "unreadable": "red",
+    "not installed": "dim",
+}
+
+
+_NOT_RANDOM = (
+    "Sessions were not assigned at random: other things may explain the difference. "
+    "For a fair comparison: journeyman config set hosts.holdout 0.2"
+)
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
-_SHOWN_LINES = 60
-
-
-class HostChange(Struct, frozen=True, kw_only=True):
-    """What an installation or a removal changed, or would change."""
-
-    name: str
-    file: str
-    parts: tuple[str, ...]
-    diff: str
-    is_needed: bool
-    is_written: bool
-    notes: tuple[str, ...]
-    next: tuple[str, ...]
 
 
 @click.group()
@@ -55,24 +58,108 @@ def hosts() -> None:
     """
 
 
-def _name_argument(
-    function: Callable[..., Any] | None = None, *, is_optional: bool = False
-) -> Callable[..., Any]:
-    name = click.argument(
-        "name", type=click.Choice(NAMES), metavar="NAME", required=not is_optional
+def _show_hosts(console: Console, listed: Sequence[HostStatus]) -> None:
+    """Show every host; what is wrong is said below the table."""
+    table = formatting.table("name", "program", "state", "parts", "file")
+    for one in listed:
+        program = one.version or "found" if one.program else formatting.UNKNOWN
+        if one.name == SERVICE:
+            program = (
+                f"journeyman serve: process {one.process}"
+                if one.answers
+                else ("does not answer" if one.problem else "not running")
+            )
+        state = Text(one.state, _STATES[one.state])
+        file = formatting.Name(one.file.replace(f"{Path.home()}/", "~/", 1))
+        table.add_row(one.name, program, state, ", ".join(one.parts), file)
+    console.print(table)
+    for one in listed:
+        if one.problem:
+            console.print(Text(f"\n{one.name}: {readable(one.problem)}"), soft_wrap=True)
+        if one.advice:
+            console.print(Text(f"→ {one.advice}", "cyan"), soft_wrap=True)
+
+
+def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
+    """Show what Journeyman did in each host."""
+    if not reports:
+        console.print("No session of an agent is stored yet. Set one up: journeyman hosts install")
+        return
+    for one in reports:
+        formatting.print_heading(console, one.host)
+        lines = {
+            "sessions": f"{one.sessions:,}, {one.warm:,} of them warm",
+            "errors per call": _error_rates(one),
+            "difference": f"{change(one.difference)} points {change_interval(one.difference)}",
+            "tokens added": f"{one.tokens_added:,}",
+            "time to answer": _time_to_answer(one),
+            "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked, "
+            f"{one.gate.prompted:,} asked about by the host",
+            "failed hooks": f"{one.failures:,}",
+        }
+        if one.difference.estimate is None:
+            lines["difference"] = readable(one.difference.note)
+        else:
+            lines["difference"] += f": {one.verdict}"
+        if one.tokens_per_warm_session:
+            lines["tokens added"] += f", {one.tokens_per_warm_session:,.0f} per warm session"
+        if one.last_failure:
+            lines["failed hooks"] += f"; the last: {readable(one.last_failure)}"
+        table = formatting.table("", "")
+        for title, line in lines.items():
+            table.add_row(Text(title, "dim"), line)
+        table.show_header = False
+        console.print(table)
+        if one.warm and not one.is_random:
+            console.print(_NOT_RANDOM, style="dim")
+
+
+def _error_rates(report: "HostReport") -> str:
+    side = "held out" if report.is_random else "cold"
+    rates = (("warm", report.warm_rate), (side, report.cold_rate))
+    return ", ".join(
+        f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
+        if rate.total
+        else f"{name} {formatting.UNKNOWN}"
+        for name, rate in rates
     )
-    return name if function is None else name(function)
 
 
-def _print_diff(diff: str, *, is_whole: bool) -> None:
-    """Print a diff, or the beginning of a long one."""
-    console = formatting.console()
-    lines = diff.splitlines()
-    shown = lines if is_whole or len(lines) < 2 * _SHOWN_LINES else lines[:_SHOWN_LINES]
-    for line in shown:
+def _time_to_answer(report: "HostReport") -> str:
+    if report.median_ms is None:
+        return formatting.UNKNOWN
+    return f"median {report.median_ms:,.0f} ms, at most {report.slowest_ms:,.0f} ms"
+
+
+def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> None:
+    """Print why sessions started as they did, and what they were given."""
+    for one in explained:
+        console.print(Text(f"{one.host}  {readable(one.session)}", "bold"))
+        console.print(Text(readable(one.explanation)))
+        for text in one.texts:
+            console.print(Text(f"\n{readable(text)}", "dim"), soft_wrap=True)
+
+
+def _name_argument(*, required: bool = True) -> Callable[..., Any]:
+    return click.argument("name", type=click.Choice(NAMES), metavar="NAME", required=required)
+
+
+def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> bool:
+    """Show a change, and return whether to make it."""
+    for line in plan.change.diff.splitlines():
         style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
-        console.print(Text(readable(line), style), soft_wrap=True)
-    formatting.print_remainder(console, len(lines), len(shown), " (--print shows all)", noun="line")
+        formatting.console().print(Text(readable(line), style), soft_wrap=True)
+    if only_print:
+        click.echo("Nothing was changed.")
+        return False
+    if plan.change.is_needed:
+        refuse_read_only(plan.change)
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError(
+            "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
+            "ahead, or --print to see what would change."
+        )
+    return yes or click.confirm(question, abort=True, err=True)
 
 
 def _print_notes(notes: Sequence[str]) -> None:
@@ -80,70 +167,23 @@ def _print_notes(notes: Sequence[str]) -> None:
         click.echo(f"Note: {readable(note)}", err=True)
 
 
-def _agree(question: str, *, yes: bool) -> None:
-    """Ask for consent, unless it was given. Raise UsageError where no one can be asked."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise click.UsageError(
-            "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
-            "ahead, or --print to see what would change."
-        )
-    click.confirm(question, abort=True, err=True)
-
-
-def _finish(change: HostChange, message: str, *, as_json: bool) -> None:
-    if as_json:
-        context.print_json(change)
-        return
-    click.echo(message)
-    for step in change.next:
-        click.echo(f"→ {readable(step)}")
-
-
-def _described(plan: Plan, *, notes: Sequence[str] = (), is_needed: bool = True) -> HostChange:
-    return HostChange(
-        name=plan.target.name,
-        file=str(plan.change.path),
-        parts=plan.parts if plan.target.name in NAMES[:-1] else (),
-        diff=plan.change.diff,
-        is_needed=is_needed,
-        is_written=False,
-        notes=tuple(notes),
-        next=(),
-    )
-
-
-@context.command(hosts, "install")
-@_name_argument(is_optional=True)
+@context.command(hosts, "install", has_json=False)
+@_name_argument(required=False)
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
 @flag("--no-opening", "Leave out openings and hints.")
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
 @flag("--no-import", "Leave out importing sessions.")
-@option(
-    "--manager",
-    "For the service: systemd or launchd.",
-    type=click.Choice(["systemd", "launchd"]),
-    show_default="that of this system",
-)
 def install(
-    journeyman: Journeyman,
-    *,
-    name: str | None,
-    only_print: bool,
-    yes: bool,
-    manager: "Manager | None",
-    as_json: bool,
-    **left_out: bool,
+    journeyman: Journeyman, *, name: str | None, only_print: bool, yes: bool, **left_out: bool
 ) -> None:
     """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
     restores it. Run it again after an update of Journeyman, or when settings have changed. Without
-    NAME, it lists the agents on this machine and the command for each.
+    NAME, it lists the agents on this machine.
 
-    `service` instead of an agent writes a systemd user unit or a launchd agent that keeps
-    `journeyman serve` running, and shows the command that enables it.
+    `service` instead of an agent writes a systemd user unit that keeps `journeyman serve`
+    running, and shows the command that enables it.
 
     Examples:
       journeyman hosts install
@@ -152,46 +192,27 @@ def install(
       journeyman hosts install codex --no-gate --yes
       journeyman hosts install service
     """
-    parts = tuple(part for part in PARTS if not left_out[f"no_{part}"])
     installer = Installer(journeyman)
     if name is None:
-        listed = list_hosts(installer)
-        if as_json:
-            context.print_json(listed)
-        else:
-            show_choices(formatting.console(), listed)
+        _show_hosts(formatting.console(), list_hosts(installer))
         return
-    plan = installer.plan(name, parts, manager)
-    notes = notes_before(installer, journeyman.configuration, plan)
-    is_needed = installer.is_needed(plan)
-    change = _described(plan, notes=notes, is_needed=is_needed)
-    if not as_json:
-        if is_needed and change.diff:
-            _print_diff(change.diff, is_whole=only_print)
-        _print_notes(notes)
-    if only_print or not is_needed:
-        message = "Nothing was changed."
-        if not is_needed:
-            message = f"Nothing to do: {change.file} is up to date."
-        _finish(change, message, as_json=as_json)
-        return
-    if plan.change.is_needed:
-        refuse_read_only(plan.change)
-    _agree(f"Write this to {change.file}?", yes=yes)
-    installer.install(plan)
-    steps = tuple(map(str, steps_after(installer, name)))
-    done = msgspec.structs.replace(change, is_written=True, next=steps)
-    undo = f"To undo this: journeyman hosts remove {name}"
-    _finish(done, f"Written to {change.file}. {undo}", as_json=as_json)
+    plan = installer.plan(name, tuple(part for part in PARTS if not left_out[f"no_{part}"]))
+    file = plan.change.path
+    _print_notes(notes_before(installer, journeyman.configuration, plan))
+    if not installer.is_needed(plan):
+        click.echo(f"Nothing to do: {file} is up to date.")
+    elif _is_agreed(plan, f"Write this to {file}?", only_print=only_print, yes=yes):
+        installer.install(plan)
+        click.echo(f"Written to {file}. To undo this: journeyman hosts remove {name}")
+        for step in steps_after(installer, name):
+            click.echo(f"→ {readable(step)}")
 
 
-@context.command(hosts, "remove")
-@_name_argument
+@context.command(hosts, "remove", has_json=False)
+@_name_argument()
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
-def remove(
-    journeyman: Journeyman, *, name: str, only_print: bool, yes: bool, as_json: bool
-) -> None:
+def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) -> None:
     """Take Journeyman out of the agent NAME, or remove the service. The file becomes what it was
     before; if it was changed since, only Journeyman's entries are removed. The agent's token for
     confirmations is revoked.
@@ -203,29 +224,16 @@ def remove(
     """
     installer = Installer(journeyman)
     plan = installer.plan_removal(name)
-    change = _described(plan, is_needed=plan.is_installed)
-    if not as_json and change.diff:
-        _print_diff(change.diff, is_whole=only_print)
-    if only_print or not plan.is_installed:
-        message = "Nothing was changed."
-        if not plan.is_installed:
-            message = f"Nothing to do: {change.file} has nothing of Journeyman."
-        _finish(change, message, as_json=as_json)
-        return
-    if plan.change.is_needed:
-        refuse_read_only(plan.change)
-    _agree(f"Change {change.file} like this?", yes=yes)
-    notes = installer.remove(plan)
-    done = msgspec.structs.replace(change, is_written=True, notes=notes)
-    if not as_json:
-        _print_notes(notes)
-    message = f"Removed from {change.file}."
-    if name != NAMES[-1]:
-        message += " Sessions that are running keep it until they end."
-    _finish(done, message, as_json=as_json)
+    file = plan.change.path
+    if not plan.is_installed:
+        click.echo(f"Nothing to do: {file} has nothing of Journeyman.")
+    elif _is_agreed(plan, f"Change {file} like this?", only_print=only_print, yes=yes):
+        _print_notes(installer.remove(plan))
+        kept = "" if name == SERVICE else " Sessions that are running keep it until they end."
+        click.echo(f"Removed from {file}.{kept}")
 
 
-@context.command(hosts, "list", render=show_hosts)
+@context.command(hosts, "list", render=_show_hosts)
 def list_(journeyman: Journeyman) -> list[HostStatus]:
     """List the agents on this machine: the version of each program, whether Journeyman is installed
     in it and active, which parts, and what is out of date. The last line is the service, which
@@ -244,31 +252,23 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
     render=show_findings,
     is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
 )
-@_name_argument
-@flag("--real", "Also run the program once, with a stand-in for its model on this machine.")
-@option("--task TEXT", "Task of the real run.", default="Run the tests.")
-def check(journeyman: Journeyman, *, name: str, real: bool, task: str) -> Sequence[Finding]:
+@_name_argument()
+def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
     """Check Journeyman in the agent NAME, or the service: fires test events through the agent's own
     configuration, and shows what answered, how fast, and what to do if something is wrong.
 
-    --real runs the agent's program itself, with a configuration of its own and an empty project
-    that counts as the current one. No model is asked and nothing of it is stored; it shows what
-    would arrive at the model.
-
     Examples:
       journeyman hosts check claude-code
-      journeyman hosts check codex --real --task "Fix the failing test"
       journeyman hosts check service --json
     """
     # Imported here because the other commands do not need them.
     from journeyman.hosts.installation import check as checks  # noqa: PLC0415
 
-    installer = Installer(journeyman)
     with formatting.spinner(f"Checking {name}…"):
-        return checks.check(installer, journeyman, name, task if real else "")
+        return checks.check(Installer(journeyman), journeyman, name)
 
 
-@context.command(hosts, "report", render=show_report)
+@context.command(hosts, "report", render=_show_report)
 @context.since_option
 def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostReport]":
     """Show what Journeyman did in each agent: sessions and how many started warm, errors per call
@@ -285,7 +285,7 @@ def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostRepo
     return make_report(journeyman, since=since or 0.0)
 
 
-@context.command(hosts, "explain", render=show_explanation, is_paged=True)
+@context.command(hosts, "explain", render=_show_explanation, is_paged=True)
 @click.argument("session")
 def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
     """Show why an agent's session started as it did, and what was added to it. SESSION is the
@@ -295,6 +295,6 @@ def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
       journeyman hosts explain 0f3a91
       journeyman hosts explain 0f3a91 --json
     """
-    from journeyman.hosts.explanation import explain_session  # noqa: PLC0415 - heavy
+    from journeyman.hosts.opening_parts import explain_session  # noqa: PLC0415 - heavy
 
     return explain_session(journeyman, session)

@@ -104,7 +104,7 @@ def hook(operation: str, host: str, until: float | None) -> None:
     on standard output. Hooks use this when no resident process answers; it also starts one, unless
     hosts.start is never.
     """
-    from journeyman.hosts.one_shot import run_operation  # noqa: PLC0415 - heavy
+    from journeyman.hosts.resident import run_operation  # noqa: PLC0415 - heavy
 
     body = sys.stdin.buffer.read()
 

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from journeyman.hosts import hermes_commands, hermes_requests
+from journeyman.hosts import hermes_requests
 from journeyman.hosts.client import Unanswered
 from journeyman.hosts.hermes_gate import UNAVAILABLE, ToolGate
 from journeyman.hosts.hermes_link import Link, home_folder
@@ -22,6 +22,7 @@ from journeyman.hosts.hermes_openings import GivenOpening, Origin, RequestOpenin
 
 _TOOL = "warm_session"
 _TOOL_S = 60.0
+_COMMAND_S = 5.0
 _REMEMBERED = 200
 _REVIEW_THREAD = "bg-review"
 _SUBAGENT = "subagent"
@@ -55,48 +56,34 @@ class HermesPlugin:
         """The platform of each main session."""
         self._reviews: OrderedDict[str, str] = OrderedDict()
         """The turns that are background reviews."""
-        self._next_is_off = False
 
     def register(self, ctx: Any) -> None:
-        """Register what is installed, as far as this version of Hermes has a place for it."""
-        has_middleware = hasattr(ctx, "register_middleware")
+        """Register what is installed, and what goes with it."""
         hooks: dict[str, Callable[..., Any]] = {}
         middleware: dict[str, Callable[..., Any]] = {}
         if self.link.serves("opening"):
             middleware["llm_request"] = self.llm_request
-            hooks["pre_llm_call"] = self.pre_llm_call if has_middleware else self.first_context
+            hooks["pre_llm_call"] = self.pre_llm_call
             hooks["on_session_start"] = hooks["on_session_reset"] = self.on_session_start
         if self.link.serves("gate"):
             middleware["tool_request"] = self.tool_request
             hooks["on_session_start"] = self.on_session_start
             ctx.register_hook("pre_tool_call", self.pre_tool_call)
-            if hasattr(ctx, "register_approval_transport"):
-                ctx.register_approval_transport("journeyman", self.present_approval)
         if self.link.serves("import"):
             hooks["on_session_end"] = hooks["on_session_finalize"] = self.on_session_end
             hooks["post_api_request"] = self.post_api_request
         for event, work in hooks.items():
             ctx.register_hook(event, self.safe(event, work))
-        for kind, work in middleware.items() if has_middleware else ():
+        for kind, work in middleware.items():
             ctx.register_middleware(kind, self.safe(kind, work))
         ctx.register_tool(
             _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
         )
-        self._register_commands(ctx)
-
-    def _register_commands(self, ctx: Any) -> None:
-        command = hermes_commands.SessionCommand(self.link, self._main_sessions, self._switched)
         ctx.register_command(
             "journeyman",
-            self.safe("/journeyman", command),
-            description="Why this session started as it did; switch its opening off or on",
-            args_hint=hermes_commands.ARGUMENTS,
-        )
-        ctx.register_cli_command(
-            "journeyman",
-            "set up Journeyman, or see whether it answers",
-            hermes_commands.add_arguments,
-            hermes_commands.ShellCommand(self.link),
+            self.safe("/journeyman", self.explain),
+            description="Why this session started as it did",
+            args_hint="[SESSION]",
         )
 
     def safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,10 +126,6 @@ class HermesPlugin:
         else:
             self._note(self._sessions, session_id, platform)
         self._note(self._tasks, task_id, session_id)
-        if self._next_is_off and platform != _SUBAGENT:
-            self._next_is_off = False
-            self._openings.keep_cold(session_id, form)
-            self.link.inform("switch", {"session": session_id, "on": False})
         origin = Origin(session_id, turn_id, model, platform, api_call_count)
         given, is_first = self._openings.add(request, form, origin)
         if not given.id:
@@ -162,26 +145,6 @@ class HermesPlugin:
         """Note what the user asks for."""
         if session_id and not _is_review_thread():
             self._openings.note_turn(session_id, user_message, is_first=bool(is_first_turn))
-
-    def first_context(
-        self,
-        *,
-        session_id: str = "",
-        user_message: object = "",
-        is_first_turn: bool = False,
-        platform: str = "",
-        model: str = "",
-        **_more: Any,
-    ) -> dict[str, str] | None:
-        """Return the opening as context of the first message, where there is no middleware."""
-        if not is_first_turn or not session_id or _is_review_thread():
-            return None
-        if platform == _SUBAGENT and not self.link.settings().subagents:
-            return None
-        self._note(self._sessions, session_id, platform)
-        origin = Origin(session_id, model=model, platform=platform)
-        text = self._openings.context(origin, user_message)
-        return {"context": text} if text else None
 
     def tool_request(
         self,
@@ -227,14 +190,6 @@ class HermesPlugin:
             self.link.fail(session_id, "pre_tool_call", f"{type(error).__name__}: {error}")
             return {"action": "block", "message": UNAVAILABLE}
 
-    def present_approval(self, request: Any) -> None:
-        """Answer an approval that Hermes asks for. No answer is a denial."""
-        try:
-            self._gate.present(request)
-        except Exception as error:  # noqa: BLE001 - Hermes denies what is not answered
-            self.link.fail("", "approval", f"{type(error).__name__}: {error}")
-            request.respond("deny")
-
     def post_api_request(
         self,
         *,
@@ -272,6 +227,20 @@ class HermesPlugin:
             self.link.fail("", _TOOL, str(error))
             return json.dumps({"success": False, "error": f"Journeyman did not answer: {error}"})
 
+    def explain(self, raw: str) -> str:
+        """Return why a session started as it did, for the command `/journeyman`."""
+        sessions = (raw or "").split() or self._main_sessions()
+        if not sessions:
+            return "No session has begun here yet. Write something first."
+        if len(sessions) > 1:
+            listed = "\n".join(f"  {session}" for session in sessions[:10])
+            return f"Several sessions are open. Add the id of one, /journeyman ID:\n{listed}"
+        try:
+            answer = self.link.ask("explain", {"session": sessions[0]}, timeout_s=_COMMAND_S)
+        except Unanswered as error:
+            return f"Journeyman does not answer: {error}. Start it with `journeyman serve`."
+        return str(answer.get("text"))
+
     def _session_of(self, task: str) -> str:
         return self._tasks.get(task, "")
 
@@ -285,12 +254,6 @@ class HermesPlugin:
         if found and found[0][1] == _TERMINAL:
             return [found[0][0]]
         return [session for session, _ in found]
-
-    def _switched(self, session: str, on: bool) -> None:  # noqa: FBT001
-        if session:
-            self._openings.forget(session)
-        else:
-            self._next_is_off = not on
 
     def _note(self, remembered: OrderedDict[str, str], key: str, value: str) -> None:
         if not key:

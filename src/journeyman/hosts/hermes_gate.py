@@ -49,7 +49,6 @@ class Ruling(NamedTuple):
     arguments: dict[str, Any]
     refusal: str = ""
     is_edited: bool = False
-    was_asked: bool = False
     question: str = ""
 
     @property
@@ -77,7 +76,6 @@ class ToolGate:
         self._is_main = is_main
         self._guard = threading.Lock()
         self._rulings: OrderedDict[tuple[str, str, str], Ruling] = OrderedDict()
-        self._approved_commands: OrderedDict[str, float] = OrderedDict()
         self._patterns: tuple[str, ...] | None = None
 
     def is_gated(self, tool: str) -> bool:
@@ -117,31 +115,10 @@ class ToolGate:
             ruling = ruling._replace(refusal=refusal)
         return ruling.directive
 
-    def present(self, request: Any) -> None:
-        """Answer an approval that Hermes itself asks for, where it has transports for them."""
-        command = str(request.command)
-        with self._guard:
-            is_decided = self._approved_commands.pop(command, 0.0) > time.monotonic()
-        if not is_decided:
-            ruling = self._asked(
-                {
-                    "session": "",
-                    "tool": "terminal",
-                    "arguments": {"command": command, "reason": str(request.description)},
-                    "call_id": str(request.request_id),
-                    "cwd": working_folder(),
-                    "always": True,
-                },
-                limit_s=float(request.timeout_seconds),
-            )
-            is_decided = ruling.was_asked and not ruling.refusal and not ruling.is_edited
-        choices = tuple(request.allowed_choices)
-        request.respond("once" if is_decided and "once" in choices else "deny")
-
     def _decide(self, tool: str, arguments: dict[str, Any], session: str, call: str) -> Ruling:
         if _is_denied_by_hermes(tool, arguments):
             return Ruling(arguments)
-        ruling = self._asked(
+        return self._asked(
             {
                 "session": session,
                 "tool": tool,
@@ -151,19 +128,12 @@ class ToolGate:
                 "attended": self._is_main(session) and _can_prompt(),
             }
         )
-        command = ruling.arguments.get("command")
-        if ruling.was_asked and not ruling.refusal and isinstance(command, str):
-            with self._guard:
-                self._approved_commands[command] = time.monotonic() + 60.0
-                while len(self._approved_commands) > _REMEMBERED:
-                    self._approved_commands.popitem(last=False)
-        return ruling
 
-    def _asked(self, body: dict[str, Any], limit_s: float = _LONGEST_S) -> Ruling:
+    def _asked(self, body: dict[str, Any]) -> Ruling:
         """Ask until there is a decision. The same id of the call is the same confirmation."""
         began = time.monotonic()
         activity = {"last_touch": began, "start": began}
-        asked = {**body, "wait_s": min(_FIRST_WAIT_S, limit_s)}
+        asked = {**body, "wait_s": _FIRST_WAIT_S}
         while True:
             try:
                 answer = self._exchange(asked)
@@ -176,7 +146,7 @@ class ToolGate:
             reason = ""
             if _is_interrupted():
                 reason = "the user interrupted the session before anyone decided."
-            elif time.monotonic() - began + _WAIT_S > limit_s:
+            elif time.monotonic() - began + _WAIT_S > _LONGEST_S:
                 reason = "no one decided in time, which is not consent."
             if reason:  # the resident process cancels what nobody waits for
                 self._link.hang_up("gate", asked)
@@ -212,18 +182,17 @@ def _key(session: str, call: str, tool: str) -> tuple[str, str, str]:
 
 
 def _ruling(answer: dict[str, Any], arguments: dict[str, Any]) -> Ruling:
-    was_asked = answer.get("asked") is True
     edited = answer.get("arguments")
     if answer.get("decision") == "allow" and edited is None:
-        return Ruling(arguments, was_asked=was_asked)
+        return Ruling(arguments)
     if answer.get("decision") == "allow" and isinstance(edited, dict):
-        return Ruling(edited, is_edited=True, was_asked=was_asked)
+        return Ruling(edited, is_edited=True)
     reason, decision = answer.get("reason"), answer.get("decision")
     has_reason = isinstance(reason, str) and bool(reason)
     if decision == "ask" and has_reason and _can_prompt():
         return Ruling(arguments, question=str(reason))
     refusal = str(reason) if decision == "deny" and has_reason else UNAVAILABLE
-    return Ruling(arguments, refusal, was_asked=was_asked)
+    return Ruling(arguments, refusal)
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:

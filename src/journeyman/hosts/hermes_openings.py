@@ -18,9 +18,6 @@ WAIT_S = 2.0
 _REMEMBERED = 500
 """How many sessions this process remembers; the resident process remembers all."""
 
-_LONGEST_CONTEXT = 9_500
-"""Hermes writes longer additions to a user's message to a file, in characters."""
-
 
 class GivenOpening(NamedTuple):
     """What a session starts with, in one form. It has no id if the session is cold."""
@@ -28,7 +25,6 @@ class GivenOpening(NamedTuple):
     id: str = ""
     system: str = ""
     examples: tuple[dict[str, Any], ...] = ()
-    text: str = ""
     tokens: int = 0
 
 
@@ -76,14 +72,6 @@ class RequestOpenings:
         if is_first:
             conversation.task = hermes_requests.task_text(user_message)
 
-    def keep_cold(self, session: str, form: str) -> None:
-        """Give a session no opening, until it is forgotten."""
-        self._conversation(session).given[form] = COLD
-
-    def forget(self, session: str) -> None:
-        """Ask for the session's opening again, because it was switched on or off."""
-        self._conversation(session).given.clear()
-
     def add(self, request: dict[str, Any], form: str, origin: Origin) -> tuple[GivenOpening, bool]:
         """Put the session's opening into a request. Return the opening, and whether this is the
         first request of the session in this process.
@@ -103,20 +91,6 @@ class RequestOpenings:
                 hermes_requests.with_opening(request, form, given.system, list(given.examples))
             )
         return given, is_first
-
-    def context(self, origin: Origin, user_message: object) -> str:
-        """Return the opening as text for the first message of a session, for versions of Hermes
-        that take no whole messages. Hermes keeps that text in the conversation.
-        """
-        conversation = self._conversation(origin.session)
-        with conversation.lock:
-            if "text" in conversation.given:
-                return ""
-            task = hermes_requests.task_text(user_message)
-            body = {"task": task, "tools": None, "fresh": True, "form": "text"}
-            given = self._answer(origin, body) or COLD
-            conversation.given["text"] = given
-        return given.text if len(given.text) <= _LONGEST_CONTEXT else ""
 
     def _decided(
         self,
@@ -197,7 +171,7 @@ def _read(answer: dict[str, Any]) -> GivenOpening:
     if state in ("cold", "off"):
         return COLD
     messages, tokens = answer.get("messages"), answer.get("tokens")
-    texts = [answer.get(name) for name in ("id", "system", "text")]
+    texts = [answer.get(name) for name in ("id", "system")]
     is_understood = (
         state == "warm"
         and isinstance(messages, list)
@@ -206,11 +180,10 @@ def _read(answer: dict[str, Any]) -> GivenOpening:
     )
     if not is_understood:
         raise Unanswered("the answer is not understood; is it of another version?", reached=True)
-    id_, system, text = map(str, texts)
+    id_, system = map(str, texts)
     return GivenOpening(
         id=id_,
         system=system,
         examples=tuple(messages or ()),
-        text=text,
         tokens=tokens if isinstance(tokens, int) else 0,
     )

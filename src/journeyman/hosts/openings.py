@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.hermes_lineage import ancestors
 from journeyman.hosts.opening_parts import (
     encode_openings,
     own_only,
@@ -22,8 +22,10 @@ from journeyman.hosts.opening_parts import (
     unseen,
     with_most_used,
 )
+from journeyman.logs.log_file import LogFile
+from journeyman.logs.sqlite_database import open_database
 from journeyman.models.embedder import Embedder
-from journeyman.records.errors import WrongInput
+from journeyman.records.errors import LogUnreadable, NotALog, WrongInput
 from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
 from journeyman.store.host_sessions import HostSessions
 from journeyman.templates.opening import Form, MessageForm, Opening
@@ -39,11 +41,13 @@ _SMALLEST_TOKENS = 150
 """Fewer tokens than these have no room for anything about a task."""
 
 _LONGEST_TASK = 20_000
+_LINEAGE = {"sessions": {"id", "parent_session_id"}}
+_LONGEST_LINEAGE = 50
+_BUSY_TIMEOUT_S = 0.3
 _RECENT_PROJECTS = 3
 
 _BEGUN = "it had begun without one"
 LATE = "it was not ready in time"
-_SWITCHED_OFF = "a person switched it off"
 
 
 class LateAnswer(Exception):
@@ -125,23 +129,6 @@ class SessionOpenings:
         """Restore the record of a session, because the host did not receive the last answer."""
         with self._changing:
             self._kept.save(before or self._cold(host, session, LATE))
-
-    def switch(self, host: str, session: str, *, on: bool) -> HostSession:
-        """Switch a session's opening off, or on again if it has one or has not begun."""
-        with self._changing:
-            found = self._kept.find(host, session)
-            record = found or self._cold(host, session, "it has not begun")
-            if not on:
-                record = replace(record, state="off", reason=_SWITCHED_OFF)
-            elif stored_openings(record):
-                record = replace(record, state="warm", reason="")
-            elif found is None or record.reason == _SWITCHED_OFF:
-                self._kept.erase(host, [session])
-                return self._cold(host, session, "it has not begun")
-            else:
-                record = replace(record, state="cold")
-            self._kept.save(record)
-        return record
 
     def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
         """Return the text for the beginning of a session: what recurs in its project. It is empty
@@ -251,7 +238,7 @@ class SessionOpenings:
     def _inherited(self, host: str, asked: OpeningRequest) -> HostSession | None:
         parents = [asked.parent] if asked.parent else []
         if host == "hermes" and not (asked.fresh or parents or asked.platform == "subagent"):
-            parents += ancestors(asked.path, asked.session)
+            parents += _ancestors(asked.path, asked.session)
         found = (self._kept.find(host, parent) for parent in parents)
         record = next(filter(None, found), None)
         if record is None:
@@ -358,3 +345,25 @@ def _left_s(ends: float) -> float:
     if left_s <= 0:
         raise LateAnswer
     return left_s
+
+
+def _ancestors(database: str, session: str) -> tuple[str, ...]:
+    """Return the sessions of Hermes that this one continues, the nearest first; none if its
+    database cannot be read. A compression or a branch may give a conversation a new id that no hook
+    reports.
+    """
+    found: list[str] = []
+    try:
+        with open_database(
+            LogFile(Path(database)), _LINEAGE, busy_timeout_s=_BUSY_TIMEOUT_S
+        ) as opened:
+            statement = "SELECT parent_session_id FROM sessions WHERE id = ?"
+            while len(found) < _LONGEST_LINEAGE:
+                row = opened.execute(statement, found[-1] if found else session).fetchone()
+                parent = row["parent_session_id"] if row else None
+                if not isinstance(parent, str) or parent in found:
+                    break
+                found.append(parent)
+    except (LogUnreadable, NotALog):
+        return ()
+    return tuple(found)

@@ -4,6 +4,7 @@ a part that cannot be served does not keep the others from it.
 
 import fcntl
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -24,8 +25,8 @@ from journeyman.hosts.gate import HostGate
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.installation.record import installed_python
 from journeyman.hosts.server import HookServer, is_locked
-from journeyman.hosts.service import HostService
-from journeyman.records.errors import JourneymanError, ServiceUnavailable
+from journeyman.hosts.service import Exchange, HostService
+from journeyman.records.errors import BadSetting, JourneymanError, ServiceUnavailable
 from journeyman.records.host import HOSTS
 from journeyman.settings import Settings
 
@@ -41,6 +42,9 @@ _LARGEST_LOG = 1_000_000
 _TICK_S = 0.5
 _ASK_S = 2.0
 _HANDOVER_S = 10.0
+_LONGEST_CALL_S = 3_600.0
+_PATIENCE_S = 0.5
+"""How long one operation waits for the database after its answer: its caller waits for its end."""
 
 
 class ServedParts(Struct, frozen=True, kw_only=True):
@@ -232,3 +236,36 @@ def _warm_up(service: HostService) -> None:
     except JourneymanError as error:
         log.warning("%s", error)
     log.info("warm after %.1f s", time.monotonic() - began)
+
+
+def run_operation(
+    journeyman: Journeyman,
+    operation: str,
+    host: str,
+    body: bytes,
+    send: Callable[[bytes], None],
+    *,
+    until: float | None = None,
+) -> None:
+    """Run an operation and send its answer; start a resident process for the next one if the
+    settings allow it. The caller waits `until` this time, and no longer than it lives.
+    """
+    settings = journeyman.settings
+    if not settings.home.is_dir():
+        raise BadSetting(
+            f"There is no folder {settings.home}: a hook does not create Journeyman's home. Remove "
+            "the hook with `journeyman hosts remove`, or install it again."
+        )
+    if settings.hosts.start == "on-demand" and not is_locked(settings.home):
+        start_detached(settings.home, settings.database)
+    caller = os.getppid()
+    left_s = _LONGEST_CALL_S if until is None or math.isnan(until) else until - time.time()
+    exchange = Exchange(
+        host=host,
+        ends=time.monotonic() + min(left_s, _LONGEST_CALL_S),
+        cancelled=lambda: os.getppid() != caller,
+        patience_s=_PATIENCE_S,
+    )
+    answer = HostService(journeyman).handle(operation, body, exchange)
+    send(answer)
+    exchange.finish(is_received=True)

@@ -72,9 +72,12 @@ class HookServer:
 
     def _take_lock(self) -> None:
         """Hold a lock while this process lives: two servers would take each other's place."""
-        self._lock = Path(f"{self.path}.lock").open("w")  # noqa: SIM115 - closed by `stop`
+        self._lock = Path(f"{self.path}.lock").open("a")  # noqa: SIM115 - closed by `stop`
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock.truncate(0)
+            self._lock.write(str(os.getpid()))  # for a check, if this process ever hangs
+            self._lock.flush()
         except BlockingIOError as error:
             self._release_lock()
             raise ServiceUnavailable(

@@ -15,11 +15,11 @@ from msgspec import Struct
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts import hook_events
 from journeyman.hosts.client import is_noted
-from journeyman.hosts.explanation import explain
 from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
 from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
-from journeyman.hosts.installation.record import CHECK_FOLDER, has_part
+from journeyman.hosts.installation.record import has_part
+from journeyman.hosts.opening_parts import explain
 from journeyman.hosts.openings import (
     LATE,
     LateAnswer,
@@ -76,11 +76,6 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
-class Switch(Struct, frozen=True, kw_only=True):
-    session: str
-    on: bool = True
-
-
 class Exchange(Struct, frozen=True, kw_only=True):
     """One request of a host: who asks, when the answer must be there (by the monotonic clock), and
     whether the host has hung up. `hold` tells the host that a person has to decide. What is done
@@ -129,7 +124,6 @@ class HostService:
         """The parts of the resident process, and where each is served."""
         self.on_demand = False
         """Whether a hook started this process."""
-        self._started = time.monotonic()
         self.answered = 0
 
     def handle(self, operation: str, body: bytes, exchange: Exchange) -> bytes:
@@ -281,8 +275,6 @@ class HostService:
         return {}
 
     def _import(self, path: str) -> None:
-        if f"/{CHECK_FOLDER}" in path:
-            return
         if self._imports is not None:
             self._imports.report(path)
         else:
@@ -320,16 +312,12 @@ class HostService:
     def explain(self, report: Report, exchange: Exchange) -> Any:
         return {"text": explain(self.openings.find(exchange.host, report.session))}
 
-    def switch(self, switch: Switch, exchange: Exchange) -> Any:
-        record = self.openings.switch(exchange.host, switch.session, on=switch.on)
-        return {"text": explain(record), "state": record.state}
-
     def failure(self, report: Report, exchange: Exchange) -> Any:
         detail = f"{report.event}: {report.reason}"
         self._note(exchange, report.session, "failure", "host", detail=detail)
         return {}
 
-    def status(self, _nothing: dict[str, Any], exchange: Exchange) -> Any:
+    def status(self, _nothing: dict[str, Any], _exchange: Exchange) -> Any:
         settings = self._journeyman.settings
         return {
             "version": __version__,
@@ -337,9 +325,7 @@ class HostService:
             "home": str(settings.home),
             "parts": self.parts,
             "on_demand": self.on_demand,
-            "seconds": round(time.monotonic() - self._started, 1),
             "answered": self.answered,
-            "host": exchange.host,
             "gate_tools": settings.hosts.gate_tools,
             "subagents": settings.hosts.subagents,
         }
@@ -387,7 +373,6 @@ _OPERATIONS: dict[str, tuple[Any, Callable[[HostService, Any, Exchange], Any]]] 
     "usage": (SideUsage, HostService.usage),
     "tool": (ToolCall, HostService.tool),
     "explain": (Report, HostService.explain),
-    "switch": (Switch, HostService.switch),
     "failure": (Report, HostService.failure),
     "status": (dict[str, Any], HostService.status),
 }

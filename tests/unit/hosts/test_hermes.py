@@ -2,7 +2,6 @@
 answer as they should.
 """
 
-import argparse
 import json
 import socket
 import sqlite3
@@ -12,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -23,9 +22,9 @@ from journeyman.hosts import client, hermes, hermes_openings, hermes_requests
 from journeyman.hosts.client import socket_path
 from journeyman.hosts.hermes import HermesPlugin
 from journeyman.hosts.hermes_gate import RISKY_TOOLS, UNAVAILABLE
-from journeyman.hosts.hermes_lineage import ancestors
 from journeyman.hosts.hermes_link import Link
 from journeyman.hosts.installation.record import Record, write_record
+from journeyman.hosts.openings import _ancestors
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
 from journeyman.outcomes.judge import judge
@@ -56,7 +55,6 @@ class Context:
         self.middleware: dict[str, Callable[..., Any]] = {}
         self.tools: dict[str, tuple[Any, Callable[..., str]]] = {}
         self.commands: dict[str, Callable[[str], str]] = {}
-        self.shell_commands: dict[str, tuple[Any, Callable[[Any], int]]] = {}
 
     def register_hook(self, name: str, callback: Callable[..., Any]) -> None:
         self.hooks[name] = callback
@@ -71,28 +69,6 @@ class Context:
 
     def register_command(self, name: str, handler: Callable[[str], str], **_more: Any) -> None:
         self.commands[name] = handler
-
-    def register_cli_command(
-        self, name: str, _help: str, setup_fn: Any, handler_fn: Callable[[Any], int]
-    ) -> None:
-        self.shell_commands[name] = setup_fn, handler_fn
-
-
-class OlderContext(Context):
-    """A version without middleware."""
-
-    register_middleware = property()  # type: ignore[assignment]
-
-
-class NewerContext(Context):
-    """A version that has transports for approvals."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.transports: dict[str, Callable[[Any], None]] = {}
-
-    def register_approval_transport(self, name: str, present: Callable[[Any], None]) -> None:
-        self.transports[name] = present
 
 
 class Session:
@@ -306,11 +282,11 @@ def test_a_new_id_that_no_hook_reports_is_found_in_the_database(
         rows = [("s1", None), ("s2", "s1"), ("s3", "s2"), ("a", "b"), ("b", "a")]
         connection.executemany("INSERT INTO sessions VALUES (?, ?)", rows)
         connection.commit()
-    assert ancestors(str(database), "s3") == ("s2", "s1")
-    assert ancestors(str(database), "a") == ("b", "a")
-    assert ancestors(str(database), "unknown") == ()
-    assert ancestors(str(home / "journeyman.db"), "s3") == ()
-    assert ancestors(str(tmp_path / "none.db"), "s3") == ()
+    assert _ancestors(str(database), "s3") == ("s2", "s1")
+    assert _ancestors(str(database), "a") == ("b", "a")
+    assert _ancestors(str(database), "unknown") == ()
+    assert _ancestors(str(home / "journeyman.db"), "s3") == ()
+    assert _ancestors(str(tmp_path / "none.db"), "s3") == ()
     with resident(home):
         context = plugged(home)
         opening = Session(context, "s1").added()
@@ -399,16 +375,6 @@ def test_another_form_of_the_same_opening(home: Path) -> None:
         assert [item.get("type") for item in sent["input"]].count("function_call") > 1
 
 
-def test_the_opening_as_context_where_there_is_no_middleware(home: Path) -> None:
-    with resident(home):
-        context = plugged(home, OlderContext())
-        asked = {"session_id": "s1", "user_message": TASK, "platform": "cli", "model": "m"}
-        first = context.hooks["pre_llm_call"](**asked, is_first_turn=True)
-        assert "check-index" in first["context"]
-        assert context.hooks["pre_llm_call"](**asked, is_first_turn=True) is None
-        assert context.hooks["pre_llm_call"](**asked, is_first_turn=False) is None
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -489,9 +455,6 @@ def test_edited_arguments_run_and_nothing_else(tmp_path: Path) -> None:
     with stand_in(tmp_path / "home", ok(edited)) as received:
         assert called(plugged(tmp_path / "home"), "git push") == {"command": "git push -n"}
         assert len(received) == 1
-        older = called(plugged(tmp_path / "home", OlderContext()), "git push")
-        assert older.startswith("Blocked by Journeyman: a person changed the arguments")
-        assert '{"command": "git push -n"}' in older
 
         context = plugged(tmp_path / "home")
         given = {"tool_name": "terminal", "session_id": "s1", "tool_call_id": "c9"}
@@ -573,33 +536,6 @@ def test_waiting_ends_when_the_user_interrupts(
         assert "interrupted" in called(plugged(tmp_path / "home"), "git push")
 
 
-def test_the_approval_transport_never_approves_by_itself(tmp_path: Path) -> None:
-    def answer(decision: dict[str, Any], *choices: str) -> str:
-        said: list[str] = []
-        request = SimpleNamespace(
-            command="git push",
-            description="sends commits",
-            request_id="r1",
-            timeout_seconds=60,
-            allowed_choices=choices,
-            respond=said.append,
-        )
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        with stand_in(folder, ok(decision)):
-            context = plugged(folder, NewerContext())
-            context.transports["journeyman"](request)
-        (one,) = said
-        return one
-
-    approved = {"decision": "allow", "asked": True}
-    assert answer(approved, "once", "session", "deny") == "once"
-    assert answer(approved, "session", "deny") == "deny"
-    assert answer({"decision": "allow"}, "once", "deny") == "deny", "nobody was asked"
-    assert answer({"decision": "deny", "reason": "no", "asked": True}, "once", "deny") == "deny"
-    edited = {"decision": "allow", "asked": True, "arguments": {"command": "ls"}}
-    assert answer(edited, "once", "deny") == "deny"
-
-
 def test_imports_and_the_tokens_of_reviews_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -634,11 +570,7 @@ def test_registration_as_hermes_does_it(home: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "argv", ["hermes", "plugins", "list"])
     context = Context()
     hermes.register(context)
-    assert [*context.tools, *context.commands, *context.shell_commands] == [
-        "warm_session",
-        "journeyman",
-        "journeyman",
-    ]
+    assert [*context.tools, *context.commands] == ["warm_session", "journeyman"]
     with resident(home):
         assert "check-index" in Session(context, "s1").added()
 
@@ -651,11 +583,10 @@ def test_only_what_is_installed_is_registered(tmp_path: Path) -> None:
     }
     for part, hooks in events.items():
         write_record(tmp_path, Record(host="hermes", parts=(part,)))
-        context = plugged(tmp_path, NewerContext())
+        context = plugged(tmp_path)
         assert context.hooks.keys() == hooks
         kinds = {"opening": ["llm_request"], "gate": ["tool_request"], "import": []}
         assert [*context.middleware] == kinds[part]
-        assert [*context.transports] == (["journeyman"] if part == "gate" else [])
     write_record(tmp_path, Record(host="hermes"))
     assert plugged(tmp_path).hooks.keys() == set().union(*events.values())
 
@@ -674,34 +605,12 @@ def test_the_command_in_a_session(home: Path) -> None:
         context = plugged(home)
         command = context.commands["journeyman"]
         assert "No session has begun" in command("")
-        assert "off" in command("off")
         session = Session(context, "s1", "cli")
-        assert session.added() == "[]"
-        assert "switched it off" in command("why")
-        second = Session(context, "s2", "cli")
-        opening = second.added()
-        assert "check-index" in opening
+        assert "check-index" in session.added()
         assert "started warm" in command("")
-        assert "switched it off" in command("off")
-        assert second.added() == "[]"
-        command("on")
-        assert second.added() == opening
-        assert "/journeyman off" in command("nonsense")
-        Session(context, "s3", "telegram").added()
-        assert "Several sessions" in command("off")
-        assert "switched it off" in command("off s1")
-    assert "switched it off" in command("why s1"), "a child process answers too"
-
-
-def test_the_command_in_a_shell(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    setup, run = plugged(home).shell_commands["journeyman"]
-    parser = argparse.ArgumentParser()
-    setup(parser)
-    arguments = parser.parse_args(["status"])
-    assert run(arguments) == 1
-    with resident(home):
-        assert run(arguments) == 0
-    assert f"answers for {home}" in capsys.readouterr().out
+        Session(context, "s2", "telegram").added()
+        assert "Several sessions" in command("")
+    assert "started warm" in command("s1"), "a child process answers too"
 
 
 def test_the_tool(home: Path) -> None:

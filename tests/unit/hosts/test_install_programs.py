@@ -1,11 +1,9 @@
 """The programs of hosts on this machine, and the service."""
 
 import os
-import plistlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -14,20 +12,17 @@ from tests.program import PYTHON_SCRIPT
 from tests.tables import table
 
 from journeyman import Journeyman
-from journeyman.facade.finding import Finding
-from journeyman.hosts.installation.codex_trust import has_run, read_hooks
+from journeyman.hosts.installation.codex_trust import read_hooks, steps
 from journeyman.hosts.installation.hermes_environment import (
     HermesEnvironment,
-    _remote_parser,
     find_environment,
     find_interpreter,
 )
-from journeyman.hosts.installation.hook_probe import FiredHook, judge_context, judge_gate
+from journeyman.hosts.installation.hook_probe import FiredHook
 from journeyman.hosts.installation.installer import Installer
 from journeyman.hosts.installation.programs import find_program, host_file
 from journeyman.hosts.installation.service_unit import service_file
 from journeyman.hosts.installation.status import inspect_machine
-from journeyman.hosts.installation.steps import Step
 from journeyman.version import __version__
 
 PROGRAM = ("/opt/py/bin/python", "-P", "-m", "journeyman", "--home", "/h", "serve")
@@ -115,14 +110,6 @@ class TestHermes:
         without = HermesEnvironment(python="/v/python", has_pip=False)
         assert without.install_command.startswith("uv pip install --python /v/python ")
 
-    def test_its_parser_reads_what_this_environment_cannot(self) -> None:
-        parse = _remote_parser(sys.executable, os.environ)
-        assert parse("a: [1, 2]") == {"a": [1, 2]}
-        with pytest.raises(ValueError, match="expected"):
-            parse("a: [1")
-        with pytest.raises(ValueError, match="cannot read"):
-            _remote_parser("/nonexistent/python", os.environ)("a: 1")
-
 
 CODEX = (
     PYTHON_SCRIPT
@@ -153,12 +140,12 @@ class TestCodex:
         program = write_program(tmp_path / "codex", text)
         found = read_hooks(str(program), os.environ, tmp_path)
         assert found is not None
-        assert [(hook.event, hook.status) for hook in found.hooks] == [
-            ("PreToolUse", "untrusted"),
-            ("Stop", "trusted"),
-        ]
-        assert [hook.event for hook in found.skipped] == ["PreToolUse"]
+        assert found.states == {"PreToolUse": "untrusted", "Stop": "trusted"}
         assert found.warnings == ("look",)
+        (tmp_path / "config.toml").touch()
+        skipped, warning = steps(str(program), tmp_path, os.environ)
+        assert skipped.text.endswith("before you trust them: PreToolUse (untrusted).")
+        assert warning.text == "Codex says: look"
 
     @table("text", ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho nonsense\n", "#!/bin/sh\necho {}\n"])
     def test_a_program_that_does_not_answer(self, tmp_path: Path, text: str) -> None:
@@ -166,30 +153,22 @@ class TestCodex:
         assert read_hooks(str(program), os.environ, tmp_path) is None
         assert read_hooks("/nonexistent", os.environ, tmp_path) is None
 
-    def test_a_folder_with_only_the_hooks_was_never_used(self, tmp_path: Path) -> None:
-        assert not has_run(tmp_path / "missing")
+    def test_a_codex_that_was_never_used_is_not_asked(self, tmp_path: Path) -> None:
         (tmp_path / "hooks.json").touch()
-        assert not has_run(tmp_path)
+        (step,) = steps("/nonexistent", tmp_path, os.environ)
+        assert "only after you trust them" in step.text
         (tmp_path / "config.toml").touch()
-        assert has_run(tmp_path)
+        assert not [*steps("/nonexistent", tmp_path, os.environ)]
 
 
-class TestHooks:
-    @table("judge", [judge_context, judge_gate])
-    def test_a_slow_answer_is_noted(self, judge: Callable[[FiredHook, str], Finding]) -> None:
-        assert judge(FiredHook(output="", ms=20.0), "codex").status == "ok"
-        slow = judge(FiredHook(output="", ms=10_725.0), "codex")
-        assert slow.status == "note"
-        assert "That is slow." in slow.found
-        broken = judge(FiredHook(output="[]"), "codex")
-        assert broken.advice.endswith("journeyman hosts install codex")
-
-
-def test_a_step_is_a_sentence_with_its_command() -> None:
-    step = Step(text="It is here: in a folder. Install it.", command="pip install 'a: b'")
-    assert str(step) == "It is here: in a folder. Install it: pip install 'a: b'"
-    assert (step.text, step.advice) == ("It is here: in a folder. Install it.", step.command)
-    assert str(Step(text="Trust it.", how="Look first.")) == "Trust it. Look first."
+@table("event", ["SessionStart", "PreToolUse"])
+def test_a_slow_answer_is_noted(event: str) -> None:
+    assert FiredHook(event=event, ms=20.0).judge("codex").status == "ok"
+    slow = FiredHook(event=event, ms=10_725.0).judge("codex")
+    assert slow.status == "note"
+    assert "That is slow." in slow.found
+    broken = FiredHook(event=event, output="[]").judge("codex")
+    assert broken.advice.endswith("journeyman hosts install codex")
 
 
 def test_hosts_come_before_the_extras_of_this_machine(tmp_path: Path) -> None:
@@ -213,7 +192,7 @@ class TestService:
         python.parent.mkdir()
         python.symlink_to(sys.executable)
         program = (str(python), *PROGRAM[1:5], '/h/$x "quoted" 100%', "serve")
-        unit = service_file("systemd", program, tmp_path, {"HOME": str(tmp_path)})
+        unit = service_file(program, {"HOME": str(tmp_path)})
         assert unit.path == tmp_path / ".config/systemd/user/journeyman.service"
         unit.path.parent.mkdir(parents=True)
         unit.path.write_bytes(unit.content)
@@ -227,17 +206,7 @@ class TestService:
         assert (checked.returncode, checked.stderr) == (0, "")
 
     def test_the_unit_runs_this_home(self) -> None:
-        unit = service_file("systemd", PROGRAM, Path("/h"), {"XDG_CONFIG_HOME": "/c"})
+        unit = service_file(PROGRAM, {"XDG_CONFIG_HOME": "/c"})
         assert unit.path == Path("/c/systemd/user/journeyman.service")
         line = "ExecStart=/opt/py/bin/python -P -m journeyman --home /h serve\n"
         assert line in unit.content.decode()
-        assert unit.mark in unit.content
-
-    def test_the_agent_of_launchd(self) -> None:
-        program = ("/opt/p <&> y/python", *PROGRAM[1:])
-        agent = service_file("launchd", program, Path("/h"), {"HOME": "/u"})
-        assert agent.path == Path("/u/Library/LaunchAgents/journeyman.serve.plist")
-        read = plistlib.loads(agent.content)
-        assert read["ProgramArguments"] == [*program]
-        assert read["StandardErrorPath"] == "/h/serve.log"
-        assert agent.mark in agent.content

@@ -16,7 +16,7 @@ from tests.waiting import LONGEST_S, deadline
 
 from journeyman import Journeyman
 from journeyman.hosts import client
-from journeyman.hosts.explanation import explain_session
+from journeyman.hosts.opening_parts import explain_session
 from journeyman.hosts.openings import LONGEST_TEXT
 from journeyman.hosts.service import Exchange, HostService
 from journeyman.records.errors import ServiceUnavailable, StoreUnavailable, WrongInput
@@ -176,41 +176,6 @@ class TestDecision:
 FORMS = ("openai", "responses", "anthropic", "text")
 
 
-class TestSwitch:
-    def test_off_and_on_again(self, desk: Desk) -> None:
-        first = desk.open("s1")
-        told = desk.ask("switch", session="s1", on=False)
-        assert told["state"] == "off"
-        assert "a person switched it off" in told["text"]
-        off = desk.open("s1")
-        assert (off["state"], off["messages"], off["text"]) == ("off", [], "")
-        told = desk.ask("switch", session="s1", on=True)
-        assert told["state"] == "warm"
-        assert first["id"] in told["text"]
-        assert desk.open("s1") == first
-
-    def test_a_session_may_be_switched_before_it_begins(self, desk: Desk) -> None:
-        desk.ask("switch", session="s1", on=False)
-        assert desk.open("s1")["state"] == "off"
-        desk.ask("switch", session="s2", on=False)
-        desk.ask("switch", session="s2", on=True)
-        assert desk.open("s2")["state"] == "warm"
-        desk.ask("switch", session="s3", on=True)
-        assert desk.open("s3")["state"] == "warm"
-        # It cannot make a session warm that began cold.
-        cold = desk.open("s4", fresh=False)
-        assert desk.ask("switch", session="s4", on=True)["state"] == "cold"
-        assert desk.open("s4") == cold
-
-    def test_off_also_ends_the_texts_of_hooks(self, desk: Desk) -> None:
-        assert desk.context("SessionStart", source="startup")
-        desk.ask("switch", "claude-code", session="s1", on=False)
-        assert desk.context("UserPromptSubmit", prompt=TASK) == ""
-        assert desk.context("SessionStart", source="compact") == ""
-        desk.ask("switch", "claude-code", session="s1", on=True)
-        assert desk.context("UserPromptSubmit", prompt=TASK)
-
-
 class TestTexts:
     def test_a_task_is_told_once_and_nothing_twice(self, desk: Desk) -> None:
         project = desk.context("SessionStart", source="startup")
@@ -358,7 +323,6 @@ class TestDelivery:
         assert desk.open("s1")["state"] == "cold"
         assert "started without an opening" in desk.ask("explain", session="s1")["text"]
         assert desk.context("SessionStart", "s1", source="compact") == ""
-        assert desk.ask("switch", session="s1", on=True)["state"] == "cold"
 
 
 def handle_only(desk: Desk, session: str, within_s: float) -> Any:

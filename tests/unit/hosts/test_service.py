@@ -48,7 +48,6 @@ class TestRequests:
             ("hook", "codex", b'{"hook_event_name": "SessionStart"}'),
             ("hook", "codex", b'{"hook_event_name": "SessionStart", "session_id": ""}'),
             ("gate", "codex", b'{"session": "s"}'),
-            ("switch", "codex", b'{"on": true}'),
             ("tool", "codex", b'{"name": "other"}'),
             ("usage", "codex", b'{"session": "s", "input_tokens": "many"}'),
             ("status", "codex", b"[]"),
@@ -69,10 +68,9 @@ class TestRequests:
             "hook": {"session_id": "s", "hook_event_name": "Notification"},
             "opening": {"session": "s"},
             "gate": {"session": "s", "tool": "Bash", "arguments": {"command": "ls"}},
-            "import": {"session": "s", "path": "/nowhere/journeyman-check-1/x.jsonl"},
+            "import": {"session": "s", "path": "/nowhere/x.jsonl"},
             "tool": {"name": "warm_session", "arguments": {"action": "list"}},
             "explain": {"session": "s"},
-            "switch": {"session": "s", "on": False},
             "failure": {"session": "s", "event": "opening", "reason": "it broke"},
             "status": {},
         }
@@ -91,7 +89,6 @@ class TestOperations:
         assert status["parts"] == {"hooks": "/somewhere"}
         assert status["home"] == str(desk.journeyman.settings.home)
         assert status["answered"] == 1
-        assert status["seconds"] >= 0
 
     def test_gate(self, desk: Desk) -> None:
         call = {"session": "s", "tool": "Bash", "cwd": desk.project}
@@ -249,7 +246,7 @@ class TestServer:
         with HookServer(desk.service, home) as second:
             first.stop()  # a second time
             assert Path(second.path).exists()
-            assert self.send(desk, "status", {})["host"] == "hermes"
+            assert self.send(desk, "status", {})["answered"] > 0
 
 
 def test_the_client_imports_little() -> None:

@@ -5,7 +5,7 @@ word; its app server tells which those are. The trust itself is for the person t
 import json
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,51 +14,57 @@ from msgspec import Struct
 from journeyman.hosts.installation.hooks_file import is_own_command
 from journeyman.version import __version__
 
-ANSWER_S = 20.0
+_ANSWER_S = 20.0
 _TRUSTED = ("trusted", "managed")
 
-HOW_TO_TRUST = (
+_HOW_TO_TRUST = (
     "Start `codex` in a terminal: it says that hooks need review. Look at the commands, then "
     "choose to trust them; `/hooks` shows them later."
 )
-NOT_SEEN = "Codex does not see Journeyman's hooks."
-HOW_TO_SEE = "`codex features list` shows whether hooks are on."
 
 
-class HookTrust(Struct, frozen=True, kw_only=True):
-    """A hook of Journeyman as Codex sees it: `status` is trusted, untrusted or modified."""
+class Step(Struct, frozen=True, kw_only=True):
+    """Something that is left for a person to do: why, in sentences, and the command, or how it is
+    done without one.
+    """
 
-    event: str
-    command: str
-    status: str
-    is_enabled: bool = True
-
-    @property
-    def runs(self) -> bool:
-        return self.status in _TRUSTED and self.is_enabled
+    text: str
+    advice: str
 
 
 class CodexHooks(Struct, frozen=True, kw_only=True):
-    """What Codex says about its hooks: those of Journeyman, and what it could not read."""
+    """What Codex says about its hooks: the state of each of Journeyman, by its event (trusted,
+    untrusted, modified or disabled), and what it could not read.
+    """
 
-    hooks: tuple[HookTrust, ...]
+    states: dict[str, str]
     warnings: tuple[str, ...] = ()
 
-    @property
-    def skipped(self) -> tuple[HookTrust, ...]:
-        """The hooks that Codex does not run."""
-        return tuple(hook for hook in self.hooks if not hook.runs)
 
-
-def has_run(folder: Path) -> bool:
-    """Return whether Codex has ever used its folder. Asking it would fill a folder that only has
-    Journeyman's hooks.
+def steps(program: str, folder: Path, environ: Mapping[str, str]) -> Iterator[Step]:
+    """Return what makes Codex run Journeyman's hooks. One that has never used its folder is not
+    asked: it would fill a folder that only has those hooks.
     """
-    return folder.is_dir() and any(path.name != "hooks.json" for path in folder.iterdir())
+    was_used = folder.is_dir() and any(path.name != "hooks.json" for path in folder.iterdir())
+    if not program or not was_used:
+        yield Step(text="Codex runs hooks only after you trust them.", advice=_HOW_TO_TRUST)
+        return
+    found = read_hooks(program, environ, Path.cwd())
+    if found is None:
+        return
+    if not found.states:
+        text = "Codex does not see Journeyman's hooks."
+        yield Step(text=text, advice="`codex features list` shows whether hooks are on.")
+    skipped = [f"{event} ({one})" for event, one in found.states.items() if one not in _TRUSTED]
+    if skipped:
+        text = f"Codex does not run these hooks before you trust them: {', '.join(skipped)}."
+        yield Step(text=text, advice=_HOW_TO_TRUST)
+    for warning in found.warnings:
+        yield Step(text=f"Codex says: {warning}", advice="Correct the file that it names.")
 
 
 def read_hooks(
-    program: str, environ: Mapping[str, str], folder: Path, *, timeout_s: float = ANSWER_S
+    program: str, environ: Mapping[str, str], folder: Path, *, timeout_s: float = _ANSWER_S
 ) -> CodexHooks | None:
     """Ask Codex about the hooks that hold in a folder; None if it does not answer."""
     question = {"cwds": [str(folder)]}
@@ -108,16 +114,13 @@ def _ask(
 
 def _read(result: Any) -> CodexHooks:
     (found,) = result["data"]
-    own = [hook for hook in found["hooks"] if is_own_command(hook.get("command"))]
     return CodexHooks(
-        hooks=tuple(
-            HookTrust(
-                event=hook["eventName"][:1].upper() + hook["eventName"][1:],
-                command=hook["command"],
-                status=hook["trustStatus"],
-                is_enabled=hook.get("enabled", True),
-            )
-            for hook in own
-        ),
+        states={
+            f"{hook['eventName'][:1].upper()}{hook['eventName'][1:]}": hook["trustStatus"]
+            if hook.get("enabled", True)
+            else "disabled"
+            for hook in found["hooks"]
+            if is_own_command(hook.get("command"))
+        },
         warnings=(*found.get("warnings", ()), *map(str, found.get("errors", ()))),
     )

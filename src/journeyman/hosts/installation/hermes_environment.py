@@ -1,5 +1,5 @@
 """The Python environment that Hermes runs in: whether Journeyman is installed there, which is how
-Hermes finds its plugin, and what to run if it is not. Its parser also checks edits of config.yaml.
+Hermes finds its plugin, and what to run if it is not.
 """
 
 import importlib.metadata
@@ -8,17 +8,16 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from journeyman.hosts.installation.programs import run_quietly
-from journeyman.hosts.installation.yaml_list import Parse
 from journeyman.version import __version__
 
-_GROUP, _NAME, _HERMES = "hermes_agent.plugins", "journeyman", "hermes-agent"
+PLUGIN = "journeyman"
+_ANSWER_S = 60.0
 _LONG_SHEBANG = re.compile(r"^'''exec' (?P<python>\"[^\"]+\"|\S+)", re.MULTILINE)
 _WRAPPED = re.compile(r"exec\s+(?:-a\s+\S+\s+)?[\"']?(?P<program>/[^\"'\s]+)")
 _MAX_WRAPPERS = 3
@@ -30,28 +29,20 @@ def version(name):
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
-points = importlib.metadata.entry_points(group={_GROUP!r})
+points = importlib.metadata.entry_points(group="hermes_agent.plugins")
 print(json.dumps({{
-    "hermes": version({_HERMES!r}),
-    "version": version({_NAME!r}),
-    "is_plugin": any(point.name == {_NAME!r} for point in points),
+    "hermes": version("hermes-agent"),
+    "version": version({PLUGIN!r}),
+    "is_plugin": any(point.name == {PLUGIN!r} for point in points),
     "has_pip": importlib.util.find_spec("pip") is not None,
 }}))
-"""
-_YAML_QUESTION = """
-import json, sys, yaml
-try:
-    value = yaml.safe_load(sys.stdin.read())
-except yaml.YAMLError as error:
-    print(json.dumps({"error": str(error)}))
-else:
-    print(json.dumps({"value": value}, default=str))
 """
 
 
 class HermesEnvironment(Struct, frozen=True, kw_only=True):
     """What Hermes' interpreter says: the version of Hermes, and that of Journeyman, which is empty
-    if it is not installed there. `is_plugin` says whether Hermes can find the plugin.
+    if it is not installed there. `is_plugin` says whether Hermes can find the plugin, and `status`
+    what Hermes makes of it: enabled, disabled or not enabled.
     """
 
     python: str
@@ -59,10 +50,7 @@ class HermesEnvironment(Struct, frozen=True, kw_only=True):
     version: str = ""
     is_plugin: bool = False
     has_pip: bool = True
-
-    @property
-    def is_current(self) -> bool:
-        return self.is_plugin and self.version == __version__
+    status: str = ""
 
     @property
     def install_command(self) -> str:
@@ -81,10 +69,19 @@ def find_environment(program: str, environ: Mapping[str, str]) -> HermesEnvironm
     if not python or answer is None:
         return None
     try:
-        found = msgspec.json.decode(answer, type=dict[str, Any])
-        return HermesEnvironment(python=python, **found)
-    except (msgspec.DecodeError, TypeError):
+        found = json.loads(answer)
+        status = _plugin_status(program, environ) if found["is_plugin"] else ""
+        return HermesEnvironment(python=python, status=status, **found)
+    except (ValueError, TypeError, KeyError):
         return None
+
+
+def _plugin_status(program: str, environ: Mapping[str, str]) -> str:
+    listed = run_quietly([program, "plugins", "list", "--json"], environ, timeout_s=_ANSWER_S) or ""
+    with suppress(ValueError, TypeError, AttributeError, KeyError):
+        plugins = json.loads(listed[listed.find("[") :])
+        return next((str(one["status"]) for one in plugins if one.get("name") == PLUGIN), "")
+    return ""
 
 
 def find_interpreter(program: Path, environ: Mapping[str, str], depth: int = 0) -> str:
@@ -113,49 +110,16 @@ def find_interpreter(program: Path, environ: Mapping[str, str], depth: int = 0) 
     return find_interpreter(Path(wrapped["program"]), environ, depth + 1)
 
 
-def yaml_parser(environment: HermesEnvironment | None, environ: Mapping[str, str]) -> Parse | None:
-    """Return a function that reads YAML: with the library if it is installed here, or with Hermes'
-    interpreter; None if neither can.
-    """
-    try:
-        import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - an optional extra
-    except ImportError:
-        return None if environment is None else _remote_parser(environment.python, environ)
-
-    def parse(text: str) -> Any:
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(_one_line(error)) from error
-
-    return parse
-
-
-def _remote_parser(python: str, environ: Mapping[str, str]) -> Parse:
-    def parse(text: str) -> Any:
-        answer = run_quietly([python, "-c", _YAML_QUESTION], environ, text=text)
-        found = json.loads(answer) if answer else {"error": "Hermes cannot read it"}
-        if "error" in found:
-            raise ValueError(_one_line(found["error"]))
-        return found["value"]
-
-    return parse
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())
-
-
 def _own_source() -> str:
     """Return what to name to an installer to get this installation: the folder that it was
     installed from, or its name and version.
     """
     try:
-        distribution = importlib.metadata.distribution(_NAME)
+        distribution = importlib.metadata.distribution(PLUGIN)
         origin = json.loads(distribution.read_text("direct_url.json") or "{}")
     except (importlib.metadata.PackageNotFoundError, ValueError):
         origin = {}
     url = str(origin.get("url") or "")
     if url.startswith("file://"):
         return url.removeprefix("file://")
-    return f"{_NAME}=={__version__}"
+    return f"{PLUGIN}=={__version__}"

@@ -1,12 +1,9 @@
-"""Test events for hooks: each is run as its host runs it, by a shell and with JSON on standard
-input, and its answer is judged as the host would read it.
+"""Test events for hooks and for the resident process: each hook is run as its host runs it, by a
+shell and with JSON on standard input, and its answer is judged as the host would read it.
 """
 
 import json
-import socket
-import struct
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,7 +15,7 @@ from msgspec import Struct
 from journeyman.facade.finding import Finding
 from journeyman.hosts import client
 from journeyman.hosts.client import Unanswered
-from journeyman.hosts.installation.hooks_file import OTHERWISE, OwnHook
+from journeyman.hosts.installation.hooks_file import OTHERWISE
 
 _STATUS_S = 2.0
 _START_S = 20.0
@@ -26,35 +23,50 @@ _EVENT_LIMIT_S = 30.0
 _SLOW_MS = 1_000.0
 _TASK = "Run the tests."
 _SLOW_ADVICE = "To have the answers ready: journeyman hosts install service"
-_PEER = (0, 2, "i") if sys.platform == "darwin" else (socket.SOL_SOCKET, 17, "iII")
-"""How the operating system is asked who listens on a socket: level, option (LOCAL_PEERPID and
-SO_PEERCRED) and the form of the answer, in which the process comes first."""
 
 
 class FiredHook(Struct, frozen=True, kw_only=True):
     """A hook that was run as its host runs it: what it printed, or what went wrong."""
 
-    output: str
+    event: str
+    output: str = ""
     problem: str = ""
     ms: float = 0.0
 
-    @property
-    def answer(self) -> Mapping[str, Any]:
-        """What a host reads; raises ValueError if it is not JSON."""
-        answer = json.loads(self.output) if self.output.strip() else {}
-        if not isinstance(answer, dict):
-            raise ValueError("it is not a JSON object")  # noqa: TRY004 - as for other text
-        found = answer.get("hookSpecificOutput", {})
-        return found if isinstance(found, dict) else {}
+    def judge(self, host: str) -> Finding:
+        """Return what the host would make of the hook's answer to the test event."""
+        problem = self.problem
+        answer: Any = {}
+        try:
+            answer = json.loads(self.output) if self.output.strip() else {}
+            answer = answer.get("hookSpecificOutput", {})
+        except (ValueError, AttributeError) as error:
+            problem = problem or f"its answer cannot be read: {error}"
+        if problem:
+            advice = f"Install it again, then repeat the check: journeyman hosts install {host}"
+            return Finding(self.event, "problem", f"{problem}.", advice)
+        if answer.get("permissionDecision") == "deny":
+            found = f"It blocks a harmless call: {answer.get('permissionDecisionReason')}"
+            return Finding(self.event, "problem", found, "journeyman serve")
+        size = len(str(answer.get("additionalContext") or ""))
+        found = f"adds {size:,} characters." if size else "adds nothing in this folder."
+        if self.event == "PreToolUse":
+            found = "lets a harmless call pass."
+        found = f"answered in {self.ms:.0f} ms, {found}"
+        if self.ms > _SLOW_MS:
+            return Finding(self.event, "note", f"{found} That is slow.", _SLOW_ADVICE)
+        return Finding(self.event, "ok", found)
 
 
-def fire(hook: OwnHook, session: str, environ: Mapping[str, str]) -> FiredHook:
+def fire(
+    event: str, hook: Mapping[str, Any], session: str, environ: Mapping[str, str]
+) -> FiredHook:
     """Run a hook with a test event: by a shell, with JSON on standard input."""
-    event: dict[str, Any] = {
+    body = {
         "session_id": session,
         "transcript_path": "",
         "cwd": str(Path.cwd()),
-        "hook_event_name": hook.event,
+        "hook_event_name": event,
         "permission_mode": "default",
         "source": "startup",
         "prompt": _TASK,
@@ -65,8 +77,8 @@ def fire(hook: OwnHook, session: str, environ: Mapping[str, str]) -> FiredHook:
     began = time.perf_counter()
     try:
         done = subprocess.run(  # noqa: S603 - what the host would run
-            ["/bin/sh", "-c", hook.settings["command"].partition(OTHERWISE)[0]],
-            input=json.dumps(event),
+            ["/bin/sh", "-c", hook["command"].partition(OTHERWISE)[0]],
+            input=json.dumps(body),
             env=dict(environ),
             capture_output=True,
             encoding="utf-8",
@@ -75,65 +87,23 @@ def fire(hook: OwnHook, session: str, environ: Mapping[str, str]) -> FiredHook:
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return FiredHook(output="", problem=f"{type(error).__name__}: {error}")
+        return FiredHook(event=event, problem=f"{type(error).__name__}: {error}")
     ms = (time.perf_counter() - began) * 1_000
     problem = ""
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [""])[-1]
         problem = f"the hook exited with {done.returncode}: {last[:200]}"
-    return FiredHook(output=done.stdout, problem=problem, ms=ms)
-
-
-def judge_context(fired: FiredHook, host: str) -> Finding:
-    """Judge a hook that adds to the conversation."""
-    if problem := _find_problem(fired, host):
-        return problem
-    context = str(fired.answer.get("additionalContext") or "")
-    found = f"answered in {fired.ms:.0f} ms, "
-    found += f"adds {len(context):,} characters." if context else "adds nothing in this folder."
-    return _with_speed(fired, found)
-
-
-def _with_speed(fired: FiredHook, found: str) -> Finding:
-    if fired.ms > _SLOW_MS:
-        return Finding("", "note", f"{found} That is slow.", _SLOW_ADVICE)
-    return Finding("", "ok", found)
-
-
-def judge_gate(fired: FiredHook, host: str) -> Finding:
-    """Judge the hook before a call of the harmless command `true`."""
-    if problem := _find_problem(fired, host):
-        return problem
-    if fired.answer.get("permissionDecision") == "deny":
-        reason = fired.answer.get("permissionDecisionReason")
-        return Finding("", "problem", f"It blocks a harmless call: {reason}", "journeyman serve")
-    return _with_speed(fired, f"answered in {fired.ms:.0f} ms, lets a harmless call pass.")
-
-
-def _find_problem(fired: FiredHook, host: str) -> Finding | None:
-    problem = fired.problem
-    try:
-        _ = fired.answer
-    except ValueError as error:
-        problem = problem or f"its answer cannot be read: {error}"
-    advice = f"Install it again, then repeat the check: journeyman hosts install {host}"
-    return Finding("", "problem", f"{problem}.", advice) if problem else None
-
-
-def resident_status(home: Path, host: str = "claude-code") -> tuple[Mapping[str, Any], float]:
-    """Return what the resident process says of itself, and after how many milliseconds. Raise
-    Unanswered.
-    """
-    began = time.perf_counter()
-    answer = client.request(str(home), "status", host, b"{}", timeout_s=_STATUS_S)
-    return json.loads(answer), (time.perf_counter() - began) * 1_000
+    return FiredHook(event=event, output=done.stdout, problem=problem, ms=ms)
 
 
 class FoundProcess(Struct, frozen=True, kw_only=True):
-    """The resident process: its id, if that is known, and whether it answers."""
+    """The resident process: its id, if that is known, its version, and after how many milliseconds
+    it answered; None if it does not answer as it should.
+    """
 
     pid: int | None
-    answers: bool = True
+    version: str = ""
+    ms: float | None = None
 
     @property
     def problem(self) -> str:
@@ -148,48 +118,28 @@ class FoundProcess(Struct, frozen=True, kw_only=True):
 
 def find_resident(home: Path) -> FoundProcess | None:
     """Return the resident process; None if none runs."""
+    began = time.perf_counter()
     try:
-        return FoundProcess(pid=int(resident_status(home)[0]["pid"]))
+        answer = client.request(str(home), "status", "claude-code", b"{}", timeout_s=_STATUS_S)
+        status = json.loads(answer)
+        ms = (time.perf_counter() - began) * 1_000
+        return FoundProcess(pid=int(status["pid"]), version=str(status["version"]), ms=ms)
     except Unanswered as error:
-        if not hangs(error):
+        # One that hangs for long does not even accept connections.
+        if not error.reached and not isinstance(error.__cause__, TimeoutError):
             return None
     except (ValueError, KeyError, TypeError):
         pass
-    return FoundProcess(pid=listening_process(home), answers=False)
-
-
-def hangs(error: Unanswered) -> bool:
-    """Return whether a process is there that does not answer, or not as it should. If it hangs for
-    long, not even connections to it are accepted.
-    """
-    return error.reached or isinstance(error.__cause__, TimeoutError)
-
-
-def listening_process(home: Path) -> int | None:
-    """Return the id of the process whose socket this is, from the operating system, so that the
-    process itself need not answer; None if it does not tell.
-    """
-    level, option, form = _PEER
-    with suppress(OSError, struct.error), socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(_STATUS_S)
-        connection.connect(client.socket_path(str(home)))
-        found = connection.getsockopt(level, option, struct.calcsize(form))
-        return int(struct.unpack(form, found)[0]) or None
-    return None
-
-
-def answered_requests(home: Path) -> int | None:
-    """How many requests the resident process has answered; None if it does not run."""
-    with suppress(Unanswered, ValueError):
-        # The question itself counts, too.
-        return int(resident_status(home)[0]["answered"]) - 1
-    return None
+    pid = None
+    with suppress(OSError, ValueError):
+        pid = int(Path(f"{client.socket_path(str(home))}.lock").read_text(encoding="ascii"))
+    return FoundProcess(pid=pid)
 
 
 def wait_for_resident(home: Path) -> bool:
     ends = time.monotonic() + _START_S
     while time.monotonic() < ends:
-        if answered_requests(home) is not None:
+        if find_resident(home) is not None:
             return True
         time.sleep(0.1)
     return False

@@ -5,10 +5,8 @@ object `hooks`, which has a list of groups for each event, which have a list of 
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from journeyman.hosts.installation import json_text
-from journeyman.hosts.installation.json_text import NotJson
 from journeyman.records.host import Host
 from journeyman.settings import HostsSettings
 
@@ -24,25 +22,9 @@ _GATED_TOOLS: Mapping[Host, tuple[str, ...]] = {
 }
 """The tools whose calls the gate looks at; a host says nothing about others."""
 
-_EVENTS: Mapping[Host, Mapping[str, tuple[str, ...]]] = {
-    "claude-code": {
-        "opening": ("SessionStart", "UserPromptSubmit", "PostToolUseFailure"),
-        "gate": ("PreToolUse",),
-        "import": ("Stop", "SessionEnd"),
-    },
-    "codex": {
-        "opening": ("SessionStart", "UserPromptSubmit", "PostToolUse"),
-        "gate": ("PreToolUse",),
-        "import": ("Stop", "SessionEnd"),
-    },
-}
-"""The events that each part of Journeyman needs. A hint after a failed call is part of openings:
-Claude Code has an event for it, and Codex reports all calls alike."""
+_FAILED_CALL: Mapping[Host, str] = {"claude-code": "PostToolUseFailure", "codex": "PostToolUse"}
+"""The event after a failed call, which gets a hint. Codex reports all calls alike."""
 
-_ORDER = (
-    *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-    *("Stop", "SessionEnd"),
-)
 _TIMEOUT_S = 5
 """More than the client takes with its fallback, so that the host never has to end it."""
 _END_TIMEOUT_S = 3
@@ -53,15 +35,6 @@ denial has to arrive before: to most hosts, a hook that takes too long is consen
 
 Groups = Mapping[str, dict[str, Any]]
 """A group of one command for each event."""
-
-
-class OwnHook(NamedTuple):
-    """A command of Journeyman in the file: its event, its group and its place in the group."""
-
-    event: str
-    group: int
-    place: int
-    settings: dict[str, Any]
 
 
 def wanted_groups(
@@ -76,37 +49,32 @@ def wanted_groups(
     """Return what to write to a file for some parts of Journeyman. `client` is the command line of
     the client up to the event, `page` where people decide.
     """
-    events = {event for part in parts for event in _EVENTS[host].get(part, ())}
-    used = filter(events.__contains__, _ORDER)
-    denial = _denial(host, file)
-    return {
-        event: _group(host, event, client, settings, denial=denial, page=page) for event in used
+    events = {
+        **dict.fromkeys(("SessionStart", "UserPromptSubmit"), "opening"),
+        "PreToolUse": "gate",
+        _FAILED_CALL[host]: "opening",
+        **dict.fromkeys(("Stop", "SessionEnd"), "import"),
     }
-
-
-def _group(
-    host: Host,
-    event: str,
-    client: tuple[str, ...],
-    settings: HostsSettings,
-    *,
-    denial: str,
-    page: str,
-) -> dict[str, Any]:
-    hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
-    hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
-    if event != "PreToolUse":
-        hook["command"] += f"{OTHERWISE}true"
-        return {**({"matcher": "Bash"} if event == "PostToolUse" else {}), _HOOKS: [hook]}
-    deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
-    hook["command"] += f" {deadline_s}{OTHERWISE}{denial}"
-    hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
-    hook["statusMessage"] = (
-        f"Journeyman: if this waits, decide at {page} or with journeyman confirm list"
-    )
-    if host == "claude-code":
-        hook["onFailure"] = "block"
-    return {"matcher": _gate_matcher(host, settings.gate_tools), _HOOKS: [hook]}
+    groups: dict[str, dict[str, Any]] = {}
+    for event in (event for event, part in events.items() if part in parts):
+        hook: dict[str, Any] = {"type": "command", "command": shlex.join((*client, event))}
+        hook["timeout"] = _END_TIMEOUT_S if event == "SessionEnd" else _TIMEOUT_S
+        groups[event] = {_HOOKS: [hook]}
+        if event == "PostToolUse":
+            groups[event] = {"matcher": "Bash", _HOOKS: [hook]}
+        if event != "PreToolUse":
+            hook["command"] += f"{OTHERWISE}true"
+            continue
+        deadline_s = settings.confirm_timeout_s + _GRACE_S // 2
+        hook["command"] += f" {deadline_s}{OTHERWISE}{_denial(host, file)}"
+        hook["timeout"] = settings.confirm_timeout_s + _GRACE_S
+        hook["statusMessage"] = (
+            f"Journeyman: if this waits, decide at {page} or with journeyman confirm list"
+        )
+        if host == "claude-code":
+            hook["onFailure"] = "block"
+        groups[event] = {"matcher": _gate_matcher(host, settings.gate_tools), _HOOKS: [hook]}
+    return groups
 
 
 def _denial(host: Host, file: str) -> str:
@@ -157,88 +125,71 @@ def is_own_command(command: object) -> bool:
     return len(words) >= 7 and words[1:3] == ["-I", "-S"] and words[3].endswith(_CLIENT)
 
 
-def own_hooks(text: str) -> list[OwnHook]:
-    """Return Journeyman's commands in a file. Raise NotJson."""
-    return [*_own_hooks(_root(text))]
+def own_hooks(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return Journeyman's commands in a host's settings, by their events."""
+    return {
+        event: hook
+        for event, groups in _events(settings).items()
+        for group in _items(groups)
+        for hook in _items(_field(group, _HOOKS))
+        if is_own_command(_field(hook, "command"))
+    }
 
 
-def _root(text: str) -> dict[str, Any]:
-    root = json_text.parse(text)
-    if not isinstance(root, dict):
-        raise NotJson("it does not contain a JSON object")
-    return root
-
-
-def _own_hooks(root: Mapping[str, Any]) -> Iterator[OwnHook]:
-    events = root.get(_HOOKS)
-    for event, groups in events.items() if isinstance(events, dict) else ():
-        for number, group in enumerate(groups if isinstance(groups, list) else ()):
-            hooks = group.get(_HOOKS) if isinstance(group, dict) else None
-            for place, hook in enumerate(hooks if isinstance(hooks, list) else ()):
-                if isinstance(hook, dict) and is_own_command(hook.get("command")):
-                    yield OwnHook(event, number, place, hook)
-
-
-def present_containers(text: str) -> tuple[str, ...]:
-    """Return which of the containers that Journeyman uses a file has: `hooks`, `hooks.EVENT`."""
-    events = _root(text).get(_HOOKS)
-    if not isinstance(events, dict):
-        return ()
-    return (_HOOKS, *(f"{_HOOKS}.{event}" for event in events if event in _ORDER))
-
-
-def with_groups(text: str, wanted: Groups, present: Collection[str] = ()) -> str:
-    """Return the text with the wanted groups: those of Journeyman that it has are replaced where
-    they stand, because Codex knows trusted hooks by their position; new ones are appended, and
-    others go as in `without_groups`. Raise NotJson.
+def with_hooks(settings: Mapping[str, Any], wanted: Groups) -> dict[str, Any]:
+    """Return the settings with the wanted groups. Those of Journeyman that are there are replaced
+    where they stand, because Codex knows trusted hooks by their position; others are appended.
+    Raise ValueError if the settings have another shape.
     """
-    root = _root(text)
-    events = root.get(_HOOKS, {})
+    events = settings.get(_HOOKS, {})
     if not isinstance(events, dict):
-        raise NotJson('its "hooks" is not an object')
-    for event in wanted:
-        if not isinstance(events.get(event, []), list):
-            raise NotJson(f'its "hooks" has no list for {event}')
-    kept: set[str] = set()
-    unwanted = []
-    for hook in _own_hooks(root):
-        group = root[_HOOKS][hook.event][hook.group]
-        if hook.event not in wanted or hook.event in kept or len(group[_HOOKS]) > 1:
-            unwanted.append(hook)
-            continue
-        kept.add(hook.event)
-        if group != wanted[hook.event]:
-            text = json_text.replace(text, (_HOOKS, hook.event, hook.group), wanted[hook.event])
-    text = _without(text, unwanted, {*present, _HOOKS, *(f"{_HOOKS}.{event}" for event in wanted)})
+        raise ValueError('its "hooks" is not an object')  # noqa: TRY004 - as for other text
+    updated: dict[str, Any] = {}
+    for event, groups in events.items():
+        if event in wanted and not isinstance(groups, list):
+            raise ValueError(f'its "hooks" has no list for {event}')
+        updated[event] = [*_updated(groups, wanted.get(event))]
+        if not isinstance(groups, list):
+            updated[event] = groups
+        elif groups and not updated[event]:
+            del updated[event]
     for event, group in wanted.items():
-        if event in kept:
-            continue
-        root = _root(text)
-        if _HOOKS not in root:
-            text = json_text.append(text, (), _HOOKS, {event: [group]})
-        elif event not in root[_HOOKS]:
-            text = json_text.append(text, (_HOOKS,), event, [group])
-        else:
-            text = json_text.append(text, (_HOOKS, event), None, group)
-    return text
+        groups = updated.setdefault(event, [])
+        if group not in groups:
+            groups.append(group)
+    return {**settings, _HOOKS: updated}
 
 
-def without_groups(text: str, present: Collection[str] = ()) -> str:
-    """Return the text without Journeyman's commands, and without the containers that they leave
-    empty, except those in `present`, which were there before. Raise NotJson.
-    """
-    return _without(text, own_hooks(text), present)
+def without_hooks(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings without Journeyman's commands, and without what they leave empty."""
+    if not own_hooks(settings):
+        return {**settings}
+    left = with_hooks(settings, {})
+    return {name: value for name, value in left.items() if name != _HOOKS or value}
 
 
-def _without(text: str, hooks: list[OwnHook], present: Collection[str]) -> str:
-    for hook in reversed(hooks):
-        group = (_HOOKS, hook.event, hook.group)
-        commands = _root(text)[_HOOKS][hook.event][hook.group][_HOOKS]
-        path = group if len(commands) == 1 else (*group, _HOOKS, hook.place)
-        text = json_text.remove(text, path)
-    for event in dict.fromkeys(hook.event for hook in hooks):
-        if not _root(text)[_HOOKS][event] and f"{_HOOKS}.{event}" not in present:
-            text = json_text.remove(text, (_HOOKS, event))
-    if hooks and not _root(text)[_HOOKS] and _HOOKS not in present:
-        text = json_text.remove(text, (_HOOKS,))
-    return text
+def _updated(groups: object, wanted: dict[str, Any] | None) -> Iterator[Any]:
+    """Yield the groups of an event: the first of Journeyman is replaced, the others go."""
+    for group in _items(groups):
+        hooks = _items(_field(group, _HOOKS))
+        others = [hook for hook in hooks if not is_own_command(_field(hook, "command"))]
+        if len(others) == len(hooks):
+            yield group
+        elif others:
+            yield {**group, _HOOKS: others}
+        elif wanted is not None:
+            yield wanted
+            wanted = None
+
+
+def _events(settings: Mapping[str, Any]) -> dict[str, Any]:
+    events = settings.get(_HOOKS)
+    return events if isinstance(events, dict) else {}
+
+
+def _items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _field(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None

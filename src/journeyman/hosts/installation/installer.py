@@ -5,6 +5,7 @@ out, and records it.
 import os
 import platform
 import re
+import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -12,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from journeyman.confirm.service_options import url_host
 from journeyman.facade.journeyman import Journeyman
@@ -25,9 +26,9 @@ from journeyman.hosts.installation.programs import (
     SERVICE,
     FoundProgram,
     find_program,
+    run_quietly,
 )
 from journeyman.hosts.installation.record import (
-    FileRecord,
     Record,
     copy_path,
     delete_record,
@@ -35,14 +36,12 @@ from journeyman.hosts.installation.record import (
     write_private,
     write_record,
 )
-from journeyman.hosts.installation.service_unit import Manager, usual_manager
 from journeyman.hosts.installation.targets import (
     PARTS,
     Surroundings,
     Target,
     host_target,
     service_target,
-    unit_of,
 )
 from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
 from journeyman.records.host import Host
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
 NAMES: tuple[str, ...] = (*INSTALLABLE, SERVICE)
 ADD_APPROVER = "journeyman confirm approver add NAME"
 _BY = "hosts install"
+_COMMAND_S = 60.0
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -113,23 +113,16 @@ class Installer:
         path = find_program("hermes", self.environ).path
         return find_environment(path, self.environ) if path else None
 
-    def target(
-        self, name: str, parts: Collection[str] = PARTS, manager: Manager | None = None
-    ) -> Target:
+    def target(self, name: str, parts: Collection[str] = PARTS) -> Target:
         """Return what is installed under a name. Raise WrongInput."""
         if name == SERVICE:
-            return service_target(self.around, manager or self.manager)
-        return host_target(known_host(name), self.around, parts, self.hermes)
+            return service_target(self.around)
+        host = known_host(name)
+        is_hermes = host == "hermes"
+        program = self.program(host).path if is_hermes else ""
+        return host_target(host, self.around, parts, program, self.hermes if is_hermes else None)
 
-    @property
-    def manager(self) -> Manager:
-        """The manager of the service that is installed, or else that of this system."""
-        record = read_record(self.home, SERVICE)
-        if record is None or record.file is None:
-            return usual_manager()
-        return "launchd" if record.file.path.endswith(".plist") else "systemd"
-
-    def plan(self, name: str, parts: Sequence[str] = PARTS, manager: Manager | None = None) -> Plan:
+    def plan(self, name: str, parts: Sequence[str] = PARTS) -> Plan:
         """Plan an installation, or the update of one. Raise OutsideProblem if the host's file
         cannot be edited, and WrongInput if it was installed into another file.
         """
@@ -138,15 +131,20 @@ class Installer:
                 f"No part is left to install into {name}. To take Journeyman out: journeyman hosts "
                 f"remove {name}"
             )
-        target, record = self.target(name, parts, manager), read_record(self.home, name)
+        if name == SERVICE and sys.platform != "linux":
+            raise WrongInput("The service is a unit of systemd. Here, run `journeyman serve`.")
+        target, record = self.target(name, parts), read_record(self.home, name)
         file = record.file if record else None
         if file is not None and file.path != str(target.path):
             raise WrongInput(
                 f"Journeyman is installed in {file.path}; now {target.path} would be changed. "
                 f"Remove it there first: journeyman hosts remove {name}"
             )
-        change = file_change.plan_installation(target.path, target.editor, file)
-        return Plan(target=target, change=change, record=record, parts=tuple(parts))
+        change = target.plan_installation(file)
+        is_host = name != SERVICE
+        return Plan(
+            target=target, change=change, record=record, parts=tuple(parts) if is_host else ()
+        )
 
     def is_needed(self, plan: Plan) -> bool:
         """Return whether an installation would change anything. What others changed in the file
@@ -155,7 +153,7 @@ class Installer:
         record = plan.record
         if plan.change.is_needed or record is None:
             return True
-        if msgspec.structs.replace(self._record(plan, record), file=record.file) != record:
+        if replace(self._record(plan, record), file=record.file) != record:
             return True
         return self.can_confirm and bool(record.agent) and record.agent not in self._agents()
 
@@ -170,19 +168,22 @@ class Installer:
             return False
         return True
 
-    def install(self, plan: Plan) -> Record:
+    def install(self, plan: Plan) -> None:
         """Carry out a plan. The copy and the record are written first, so that an installation that
         is interrupted can be removed. Raise OutsideProblem; nothing is changed then.
         """
-        target = plan.target
+        target, change = plan.target, plan.change
         agent, token = self._confirmation_token(plan)
         record = self._record(plan, Record(host=target.name, agent=agent, token=token))
         try:
             write_record(self.home, record)
-            if plan.change.original is not None:
-                write_private(self._copy(target), plan.change.original)
-            if plan.change.is_needed:
-                file_change.apply(plan.change)
+            if change.original is not None:
+                write_private(self._copy(target), change.original)
+            self._apply(change)
+            if change.command:
+                after = file_change.read_file(change.path)
+                done = replace(plan, change=replace(change, after=after))
+                write_record(self.home, self._record(done, record))
         except (JourneymanError, OSError) as error:
             self._undo(plan, record)
             if isinstance(error, OSError):
@@ -193,20 +194,31 @@ class Installer:
             raise
         if plan.record is not None and plan.record.agent not in ("", agent):
             self._revoke(plan.record.agent)
-        return record
+
+    def _apply(self, change: FileChange) -> None:
+        if not change.command:
+            if change.is_needed:
+                file_change.apply(change)
+            return
+        file_change.refuse_read_only(change)
+        if run_quietly(change.command, self.environ, timeout_s=_COMMAND_S) is None:
+            raise OutsideProblem(
+                f"`{shlex.join(change.command)}` failed. Nothing was changed. Run it yourself to "
+                f"see why, or edit plugins.enabled in {change.path} by hand; then run this command "
+                "again."
+            )
 
     def _copy(self, target: Target) -> Path:
         return copy_path(self.home, target.name, target.path.name)
 
     def _record(self, plan: Plan, base: Record) -> Record:
         """Return the record of a plan; agent and token are those of `base`."""
-        gate_tools = self.around.settings.gate_tools
         return Record(
             host=plan.target.name,
             token=base.token,
             agent=base.agent,
-            parts=plan.parts if plan.target.name != SERVICE else (),
-            gate_tools=gate_tools if plan.target.name != SERVICE else (),
+            parts=plan.parts,
+            gate_tools=self.around.settings.gate_tools if plan.parts else (),
             version=__version__,
             program=plan.target.program,
             file=file_change.file_record(plan.change, self._copy(plan.target)),
@@ -217,69 +229,35 @@ class Installer:
         if plan.record is not None:
             write_record(self.home, plan.record)
         else:
-            self._copy(plan.target).unlink(missing_ok=True)
             delete_record(self.home, record.host)
         if record.agent and (plan.record is None or plan.record.agent != record.agent):
             self._revoke(record.agent)
 
     def plan_removal(self, name: str) -> Plan:
         """Plan what takes Journeyman out of a host. Raise OutsideProblem."""
-        record = read_record(self.home, name)
-        target = self.target(name)
-        file: FileRecord | None = record.file if record else None
-        path = Path(file.path) if file else target.path
-        change = file_change.plan_removal(path, target.editor, file)
+        record, target = read_record(self.home, name), self.target(name)
+        change = target.plan_removal(record.file if record else None)
         return Plan(target=target, change=change, record=record)
 
     def remove(self, plan: Plan) -> tuple[str, ...]:
         """Carry out the plan of a removal; return what else there is to know. Raise OutsideProblem;
         nothing is changed then.
         """
-        name, record = plan.target.name, plan.record
-        unit = unit_of(self.around, self.manager) if name == SERVICE else None
-        if unit is not None and unit.enabled.is_symlink():
+        name, record, unit = plan.target.name, plan.record, self.around.unit
+        if name == SERVICE and unit.is_enabled:
             raise OutsideProblem(
                 f"The service is enabled. Nothing was changed. Stop it first: {unit.stop}"
             )
-        notes = []
-        if plan.change.is_needed:
-            edited = self._edited_content(plan)
-            if edited is not None:
-                kept = self._copy(plan.target).with_suffix(".edited")
-                write_private(kept, edited)
-                notes.append(f"The file was edited; it is kept as {kept}.")
-            file_change.apply(plan.change)
-        if record is not None:
-            if record.agent and not self._revoke(record.agent):
-                notes.append(
-                    f"The token of the agent {record.agent} could not be revoked. Try: journeyman "
-                    f"confirm token revoke {record.agent}"
-                )
-            self._copy(plan.target).unlink(missing_ok=True)
-            delete_record(self.home, name)
-            self._pass_on(plan.change.folders)
-        return tuple(notes)
-
-    def _pass_on(self, folders: Sequence[str]) -> None:
-        """Let what is installed in folders that are still there remove them later."""
-        left = [folder for folder in folders if Path(folder).exists()]
-        for name in NAMES:
-            record = read_record(self.home, name)
-            if record is None or record.file is None:
-                continue
-            inside = [folder for folder in left if record.file.path.startswith(f"{folder}/")]
-            if inside:
-                kept = (*record.file.folders, *inside)
-                file = msgspec.structs.replace(record.file, folders=tuple(dict.fromkeys(kept)))
-                write_record(self.home, msgspec.structs.replace(record, file=file))
-
-    def _edited_content(self, plan: Plan) -> bytes | None:
-        """The content of a file of Journeyman's own that someone has edited."""
-        file = plan.record.file if plan.record else None
-        if file is None or not plan.target.editor.owns_file:
-            return None
-        before = plan.change.before
-        return None if file_change.is_unchanged(file, before) else before
+        self._apply(plan.change)
+        if record is None:
+            return ()
+        delete_record(self.home, name)
+        if not record.agent or self._revoke(record.agent):
+            return ()
+        return (
+            f"The token of the agent {record.agent} could not be revoked. Try: journeyman confirm "
+            f"token revoke {record.agent}",
+        )
 
     def _administration(self) -> "Administration | None":
         """Confirmations on this machine; None if they are served elsewhere or not installed."""

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -20,7 +21,7 @@ _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
 _ANSWER_S = 15.0
 
 
-class HostKind(Struct, frozen=True, kw_only=True):
+class HostKind(NamedTuple):
     """A host: its name for people, its program, and its file that Journeyman changes: the variable
     that names its folder, the usual folder below the user's home, and the file in it.
     """
@@ -32,35 +33,14 @@ class HostKind(Struct, frozen=True, kw_only=True):
     file: str
 
 
+_OPENCODE_FILE = "opencode/plugin/journeyman.js"
 KINDS: Mapping[Host, HostKind] = {
-    "hermes": HostKind(
-        title="Hermes",
-        program="hermes",
-        variable="HERMES_HOME",
-        folder=".hermes",
-        file="config.yaml",
-    ),
+    "hermes": HostKind("Hermes", "hermes", "HERMES_HOME", ".hermes", "config.yaml"),
     "claude-code": HostKind(
-        title="Claude Code",
-        program="claude",
-        variable="CLAUDE_CONFIG_DIR",
-        folder=".claude",
-        file="settings.json",
+        "Claude Code", "claude", "CLAUDE_CONFIG_DIR", ".claude", "settings.json"
     ),
-    "codex": HostKind(
-        title="Codex",
-        program="codex",
-        variable="CODEX_HOME",
-        folder=".codex",
-        file="hooks.json",
-    ),
-    "opencode": HostKind(
-        title="opencode",
-        program="opencode",
-        variable="XDG_CONFIG_HOME",
-        folder=".config",
-        file="opencode/plugin/journeyman.js",
-    ),
+    "codex": HostKind("Codex", "codex", "CODEX_HOME", ".codex", "hooks.json"),
+    "opencode": HostKind("opencode", "opencode", "XDG_CONFIG_HOME", ".config", _OPENCODE_FILE),
 }
 
 

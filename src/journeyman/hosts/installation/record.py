@@ -11,23 +11,17 @@ from msgspec import Struct
 
 from journeyman.text.atomic_write import replace_file
 
-CHECK_FOLDER = "journeyman-check-"
-"""How the names of folders begin that exist only for a check; nothing in them is imported."""
-
 _FOLDER = "hosts"
 
 
 class FileRecord(Struct, frozen=True, kw_only=True):
-    """A file that was changed. `written` is the digest of what was written; `copy` is where its
-    content before is kept, empty if there was no such file. `present` names the containers that it
-    had before, and `folders` are the folders that were created for it, the innermost first.
+    """A file that was changed. `written` is the digest of its content after the change; `copy` is
+    where its content before is kept, empty if there was no such file.
     """
 
     path: str
     written: str
     copy: str = ""
-    present: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -101,7 +95,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def delete_record(home: Path, host: str) -> None:
+    """Delete the record of a host and its copies."""
+    for copy in (home / _FOLDER / "originals").glob(f"{host}-*"):
+        copy.unlink()
     record_path(home, host).unlink(missing_ok=True)
-    for folder in (home / _FOLDER / "originals", home / _FOLDER):
-        with suppress(OSError):  # other hosts' records are in it
-            folder.rmdir()

@@ -1,22 +1,15 @@
-"""The service that keeps `journeyman serve` running: a systemd user unit, or a launchd agent."""
+"""The service that keeps `journeyman serve` running: a systemd user unit."""
 
-import plistlib
 import re
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 
 from journeyman.hosts.installation.programs import user_home
 
-Manager = Literal["systemd", "launchd"]
 UNIT_MARK = b"# Written by `journeyman hosts install service`"
-AGENT_MARK = b"<string>journeyman.serve</string>"
 _UNIT = "journeyman.service"
-_LABEL = "journeyman.serve"
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@=+-]+")
 
 _UNIT_TEXT = """\
@@ -40,23 +33,18 @@ class ServiceFile(Struct, frozen=True, kw_only=True):
 
     path: Path
     content: bytes
-    mark: bytes
     start: str
     stop: str
-    enabled: Path
-    """The link that exists while the service is enabled."""
+    link: Path
+    """What exists while the service is enabled."""
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.link.is_symlink()
 
 
-def usual_manager() -> Manager:
-    return "launchd" if sys.platform == "darwin" else "systemd"
-
-
-def service_file(
-    manager: Manager, program: Sequence[str], home: Path, environ: Mapping[str, str]
-) -> ServiceFile:
+def service_file(program: Sequence[str], environ: Mapping[str, str]) -> ServiceFile:
     """Return the file for a service that runs a program."""
-    if manager == "launchd":
-        return _launchd_agent(program, home, environ)
     configuration = environ.get("XDG_CONFIG_HOME") or user_home(environ) / ".config"
     folder = Path(configuration) / "systemd" / "user"
     executable, *arguments = program
@@ -67,10 +55,9 @@ def service_file(
     return ServiceFile(
         path=folder / _UNIT,
         content=text.encode(),
-        mark=UNIT_MARK,
         start=f"systemctl --user daemon-reload && systemctl --user enable --now {_UNIT}",
         stop=f"systemctl --user disable --now {_UNIT}",
-        enabled=folder / "default.target.wants" / _UNIT,
+        link=folder / "default.target.wants" / _UNIT,
     )
 
 
@@ -81,24 +68,3 @@ def _systemd_word(word: str) -> str:
         return word
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _launchd_agent(program: Sequence[str], home: Path, environ: Mapping[str, str]) -> ServiceFile:
-    path = user_home(environ) / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
-    agent = {
-        "Label": _LABEL,
-        "ProgramArguments": [*program],
-        "RunAtLoad": True,
-        "KeepAlive": {"SuccessfulExit": False},
-        "Umask": 0o077,
-        "StandardErrorPath": str(home / "serve.log"),
-        "StandardOutPath": str(home / "serve.log"),
-    }
-    return ServiceFile(
-        path=path,
-        content=plistlib.dumps(agent, sort_keys=False),
-        mark=AGENT_MARK,
-        start=f"launchctl bootstrap gui/$(id -u) {shlex.quote(str(path))}",
-        stop=f"launchctl bootout gui/$(id -u)/{_LABEL}",
-        enabled=Path("/nonexistent"),  # launchd keeps no link
-    )

@@ -5,11 +5,10 @@ and later, when something has changed.
 import json
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -17,16 +16,16 @@ from msgspec import Struct
 from journeyman.configuration import FLAG, Configuration
 from journeyman.facade.finding import Finding, Status
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.installation import yaml_list
-from journeyman.hosts.installation.editors import PLUGIN
-from journeyman.hosts.installation.file_change import plan_installation, read_file
+from journeyman.hosts.installation import codex_trust
+from journeyman.hosts.installation.codex_trust import Step
+from journeyman.hosts.installation.hermes_environment import PLUGIN
 from journeyman.hosts.installation.hook_probe import find_resident
-from journeyman.hosts.installation.installer import NAMES, Installer, Plan
+from journeyman.hosts.installation.installer import ADD_APPROVER, NAMES, Installer, Plan
 from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, user_home
 from journeyman.hosts.installation.record import Record, read_record
-from journeyman.hosts.installation.steps import Step, codex_steps, hermes_steps
 from journeyman.hosts.installation.targets import PARTS
 from journeyman.records.errors import JourneymanError
+from journeyman.version import __version__
 
 State = Literal["installed", "not active", "outdated", "not installed", "unreadable"]
 
@@ -35,8 +34,6 @@ FIRST_BLOCKING = (2, 1, 295)
 
 _SKIPS_HOOKS = "disableAllHooks"
 _EXTRA = "extra"
-_TRUST_S = 5.0
-"""How long a list waits for Codex to tell which hooks it trusts."""
 
 
 class HostStatus(Struct, frozen=True, kw_only=True):
@@ -47,7 +44,6 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    title: str
     program: str
     version: str
     file: str
@@ -70,17 +66,44 @@ def _with_activity(installer: Installer, status: HostStatus) -> HostStatus:
     """Return the status with what the host itself says: whether it uses what is installed."""
     if status.state != "installed" or not status.program:
         return status
-    steps: list[Step] = []
-    if status.name == "hermes":
-        steps += hermes_steps(installer)
-    elif status.name == "codex":
-        steps += codex_steps(installer, timeout_s=_TRUST_S, is_known=True)
-    for step in steps:
-        if step.advice:
-            return msgspec.structs.replace(
-                status, state="not active", problem=step.text, advice=step.advice
-            )
+    for step in host_steps(installer, status.name):
+        return msgspec.structs.replace(
+            status, state="not active", problem=step.text, advice=step.advice
+        )
     return status
+
+
+def host_steps(installer: Installer, name: str) -> list[Step]:
+    """Return what is left to do, so that a host uses what is installed in it."""
+    if name == "codex":
+        folder = installer.target("codex").path.parent
+        return [*codex_trust.steps(installer.program("codex").path, folder, installer.environ)]
+    environment = installer.hermes if name == "hermes" else None
+    if environment is None:
+        return []
+    if environment.version != __version__ or not environment.is_plugin:
+        text = f"Hermes' environment has Journeyman {environment.version or 'not installed'}."
+        return [
+            Step(text=f"{text} Install this version there.", advice=environment.install_command)
+        ]
+    if environment.status != "enabled":
+        text = "The plugin is not enabled in Hermes."
+        return [Step(text=text, advice=f"hermes plugins enable {PLUGIN}")]
+    return []
+
+
+def steps_after(installer: Installer, name: str) -> list[str]:
+    """Return what is left to do for a person after an installation."""
+    if name == SERVICE:
+        return [f"Start it, now and at every login: {installer.around.unit.start}"]
+    steps = [f"{step.text} {step.advice}" for step in host_steps(installer, name)]
+    record = read_record(installer.home, name)
+    if record is not None and "gate" in record.parts:
+        steps.append(installer.where_to_decide)
+    if record is not None and record.token and not installer.has_approver:
+        text = "No one may decide on held calls yet. Create a login for yourself"
+        steps.append(f"{text}: {ADD_APPROVER}")
+    return [*steps, f"Try it: journeyman hosts check {name}"]
 
 
 def inspect_machine(journeyman: Journeyman, installer: Installer) -> list[Finding]:
@@ -121,22 +144,22 @@ def host_status(installer: Installer, name: str) -> HostStatus:
     state: State = "not installed"
     problem = ""
     try:
-        content = read_file(Path(file))
-        change = plan_installation(Path(file), target.editor, record.file if record else None)
-    except JourneymanError as error:
-        state, problem = "unreadable", str(error)
-    else:
-        has_entries = content is not None and content != change.original
+        change = target.plan_installation(record.file if record else None)
+        has_entries = change.before != change.original
+        if name == "hermes":
+            has_entries = not change.command
         if record is not None or has_entries:
             problem = _what_is_old(record, is_changed=change.is_needed, has_entries=has_entries)
             state = "outdated" if problem else "installed"
+    except JourneymanError as error:
+        if name != "hermes" or record is not None:
+            state, problem = "unreadable", str(error)
     advice = install_command(name, record) if state == "outdated" else ""
     process = find_resident(installer.home) if name == SERVICE else None
-    if process is not None and not process.answers:
+    if process is not None and process.ms is None:
         problem, advice = process.problem, process.advice
     return HostStatus(
         name=name,
-        title=target.title,
         program=found.path if found else "",
         version=found.version if found else "",
         file=file,
@@ -145,7 +168,7 @@ def host_status(installer: Installer, name: str) -> HostStatus:
         problem=problem,
         advice=advice,
         process=process.pid if process else None,
-        answers=process is not None and process.answers,
+        answers=process is not None and process.ms is not None,
     )
 
 
@@ -183,9 +206,15 @@ def notes_before(installer: Installer, configuration: Configuration, plan: Plan)
     if "gate" in plan.parts:
         notes += _gate_notes(installer, configuration)
     if name == "claude-code":
-        notes += _claude_notes(plan, found.release)
-    if name == "hermes":
-        notes += _hermes_notes(installer, plan)
+        with suppress(ValueError):
+            settings = json.loads(plan.change.after or b"{}")
+            notes += claude_notes(settings, found.release)
+    usual = user_home(installer.environ) / ".journeyman"
+    if name == "hermes" and installer.home != usual:
+        notes.append(
+            f"Hermes finds this home only if JOURNEYMAN_HOME is set where Hermes runs: export "
+            f"JOURNEYMAN_HOME={shlex.quote(str(installer.home))}"
+        )
     return notes
 
 
@@ -224,37 +253,12 @@ def _gate_notes(installer: Installer, configuration: Configuration) -> Iterator[
         )
 
 
-def _claude_notes(plan: Plan, release: tuple[int, ...]) -> Iterator[str]:
-    if "gate" in plan.parts and release and release < FIRST_BLOCKING:
+def claude_notes(settings: Mapping[str, Any], release: tuple[int, ...]) -> Iterator[str]:
+    """Yield what keeps Claude Code from using hooks as it should."""
+    if release and release < FIRST_BLOCKING:
         yield (
             f"Claude Code {'.'.join(map(str, release))} lets a call run if the gate's hook takes "
             "too long. Versions from 2.1.295 on block it. Update Claude Code."
         )
-    if skips_hooks(plan.change.after):
-        yield (
-            f"{plan.change.path} has {_SKIPS_HOOKS}: Claude Code runs no hooks until that is "
-            "removed."
-        )
-
-
-def skips_hooks(content: bytes | None) -> bool:
-    """Return whether settings of Claude Code switch all hooks off."""
-    with suppress(ValueError, AttributeError):
-        return bool(json.loads((content or b"{}").decode("utf-8-sig")).get(_SKIPS_HOOKS))
-    return False
-
-
-def _hermes_notes(installer: Installer, plan: Plan) -> Iterator[str]:
-    usual = user_home(installer.environ) / ".journeyman"
-    if installer.home != usual:
-        yield (
-            f"Hermes finds this home only if JOURNEYMAN_HOME is set where Hermes runs: export "
-            f"JOURNEYMAN_HOME={shlex.quote(str(installer.home))}"
-        )
-    with suppress(ValueError):
-        disabled = yaml_list.disabled_plugins((plan.change.after or b"").decode())
-        if PLUGIN in disabled:
-            yield (
-                f"{plan.change.path} also lists {PLUGIN} in plugins.disabled, which wins. Take it "
-                f"out: hermes plugins enable {PLUGIN}"
-            )
+    if settings.get(_SKIPS_HOOKS):
+        yield f"The settings have {_SKIPS_HOOKS}: Claude Code runs no hooks until that is removed."
