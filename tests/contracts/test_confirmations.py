@@ -2,7 +2,6 @@
 the audit chain, and two services on one database.
 """
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,9 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from msgspec.structs import replace
-from tests.confirm_core import NOW, a_card, confirm_core
-from tests.waiting import LONGEST_S, until_async
+from tests.confirm_core import NOW, a_card
 
-from journeyman.confirm import credentials
 from journeyman.confirm import digest as digests
-from journeyman.confirm.schemas import Granted
 from journeyman.records.confirmation import (
     Confirmation,
     ConfirmationId,
@@ -270,22 +266,6 @@ class TestCredentials:
         with pytest.raises(Unstorable):
             twice()
 
-    def test_the_totp_secret_and_its_last_step(self, store: Store) -> None:
-        known = store.confirmations
-        with known.writing(NOW) as ledger:
-            ledger.add(self.person(), secret_digest="d")
-            beside = {"totp_secret": "secret", "totp_step": 60_000_000}
-            ledger.save(self.person(has_totp=True), **beside)
-        with known.writing(NOW) as ledger:
-            found = ledger.find_credential("approver", "ann")
-            assert found is not None
-            assert ledger.totp_of(found) == ("secret", 60_000_000)
-            ledger.save(self.person(has_totp=True))
-        with known.writing(NOW) as ledger:
-            found = ledger.find_credential("approver", "ann")
-            assert found is not None
-            assert ledger.totp_of(found)[0] == "secret"
-
     def test_a_link_is_spent_once(self, store: Store) -> None:
         with store.confirmations.writing(NOW) as ledger:
             assert [ledger.spend_link("n") for _ in range(2)] == [True, False]
@@ -335,90 +315,6 @@ class TestAudit:
         assert [entry.seq for entry in found] == list(range(32, 0, -1))
         assert len({entry.actor for entry in found}) == 32
         assert not store.confirmations.checked(lambda _: ("", "")).problems
-
-
-class TestTwoServices:
-    """Two services on one database, as in two processes behind two ports."""
-
-    def test_a_decision_in_one_reaches_a_waiter_of_the_other(
-        self, postgres_url: str, tmp_path: Path
-    ) -> None:
-        async def run() -> None:
-            async with (
-                confirm_core(tmp_path / "one", database=postgres_url) as one,
-                confirm_core(tmp_path / "two", database=postgres_url) as two,
-            ):
-                ann = one.approver("ann")
-                card = await one.ask()
-                listening = two.service.changes()
-                heard = asyncio.ensure_future(anext(listening))
-                waiting = asyncio.create_task(two.service.wait(card.id, 30))
-                await asyncio.sleep(0)
-                await one.approve(card, ann)
-                waited = await waiting
-                assert waited is not None
-                assert (waited.status, waited.settled_by) == ("approved", "ann")
-                assert (await asyncio.wait_for(heard, LONGEST_S)).id == card.id
-                await listening.aclose()  # type: ignore[attr-defined]
-                by = one.agent("builder")
-                redeemed = [
-                    await core.service.redeem(card.id, by, card.digest) for core in (two, one)
-                ]
-                assert isinstance(redeemed[0], Granted)
-                assert not isinstance(redeemed[1], Granted)
-
-        asyncio.run(run())
-
-    def test_both_write_one_chain_and_one_of_two_racing_decisions_counts(
-        self, postgres_url: str, tmp_path: Path
-    ) -> None:
-        async def run() -> None:
-            async with (
-                confirm_core(tmp_path / "one", database=postgres_url) as one,
-                confirm_core(tmp_path / "two", database=postgres_url) as two,
-            ):
-                ann = one.approver("ann")
-                cards = await asyncio.gather(
-                    *((one, two)[n % 2].ask(details={"n": n}) for n in range(20))
-                )
-                answers = await asyncio.gather(
-                    *(
-                        core.decide(card, ann, choice)
-                        for card in cards
-                        for core, choice in ((one, "approve"), (two, "deny"))
-                    )
-                )
-                won = [isinstance(answer, Confirmation) for answer in answers]
-                assert [sum(won[at : at + 2]) for at in range(0, 40, 2)] == [1] * 20
-                for core in (one, two):
-                    checked = await core.service.verify_audit()
-                    assert (checked.ok, checked.problem) == (True, "")
-                kinds = [entry.kind for entry in one.audit()]
-                assert kinds.count("approved") + kinds.count("denied") == 20
-                assert kinds.count("refused") == 20
-
-        asyncio.run(run())
-
-    def test_a_credential_revoked_in_one_is_soon_refused_by_the_other(
-        self, postgres_url: str, tmp_path: Path
-    ) -> None:
-        async def run() -> None:
-            async with (
-                confirm_core(tmp_path / "one", database=postgres_url) as one,
-                confirm_core(tmp_path / "two", database=postgres_url) as two,
-            ):
-                one.approver("ann")
-                key = one.secrets["ann"]
-                assert await two.service.authenticate(key) is not None
-                with one.store.confirmations.writing(one.clock()) as ledger:
-                    credentials.revoke(ledger, "approver", "ann", "test")
-
-                async def is_unknown() -> bool:
-                    return await two.service.authenticate(key) is None
-
-                await until_async(is_unknown)
-
-        asyncio.run(run())
 
 
 def test_existing_confirmations_are_migrated_unchanged(database_url: str) -> None:

@@ -71,22 +71,6 @@ def test_approval_forged_in_the_database_cannot_be_redeemed(tmp_path: Path) -> N
     run(tmp_path, work)
 
 
-def test_whitelist_cannot_replace_a_quorum_or_a_second_factor(tmp_path: Path) -> None:
-    both = policy_of(
-        Rule(action="pay", tier="ask", quorum=2),
-        Rule(action="mail", tier="ask", second_factor=True),
-    )
-
-    async def work(core: Core) -> None:
-        ann = core.approver("ann")
-        for action in ("pay", "mail"):
-            added = await core.service.add_to_whitelist(entry(action, "ann"), ann)
-            assert refused_as(added) == "bad_request"
-            assert (await core.ask(action=action)).status == "pending"
-
-    run(tmp_path, work, both)
-
-
 def test_whitelist_entry_does_not_cover_the_approvers_own_agent(tmp_path: Path) -> None:
     async def work(core: Core) -> None:
         ann, bob = core.approver("ann"), core.approver("bob")

@@ -72,11 +72,7 @@ class Ledger:
         self._chain = chain
         self._rows: list[dict[str, Any]] = []
         self._cards: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-        # Loaded once for all requests that share the transaction, which are many under load.
-        self._owners: dict[str, str] | None = None
-        self._whitelisted: list[WhitelistEntry] | None = None
         self.now = now
-        self.head_before = (chain.seq, chain.digest)
         self.entries: list[AuditEntry] = []
         """The audit entries written in this transaction."""
         self.changed: dict[str, Confirmation] = {}
@@ -217,28 +213,19 @@ class Ledger:
 
     def add(self, record: WhitelistEntry | Credential, **columns: Any) -> None:
         """Store a new whitelist entry, or a credential with its `secret_digest`."""
-        self._clear_cache()
         table = _TABLES[type(record)]
         values = values_of(record, table, revoked=False, body=json_text(record), **columns)
         self._connection.execute(table.insert(), values)
 
-    def save(self, record: WhitelistEntry | Credential, **columns: Any) -> None:
-        """Store a changed record. `columns` can set a credential's `totp_secret` and
-        `totp_step`.
-        """
-        self._clear_cache()
+    def save(self, record: WhitelistEntry | Credential) -> None:
+        """Store a changed record."""
         table, revoked = _TABLES[type(record)], record.revoked_at is not None
-        values = {"revoked": revoked, "body": json_text(record), **columns}
+        values = {"revoked": revoked, "body": json_text(record)}
         self._connection.execute(table.update().where(table.c.id == record.id).values(values))
-
-    def _clear_cache(self) -> None:
-        self._owners = self._whitelisted = None
 
     def whitelisted(self, action: str) -> Sequence[WhitelistEntry]:
         """Return the entries for an action that are not revoked."""
-        if self._whitelisted is None:
-            self._whitelisted = select_records(self._connection, WhitelistEntry, revoked=False)
-        return [entry for entry in self._whitelisted if entry.action == action]
+        return select_records(self._connection, WhitelistEntry, action=action, revoked=False)
 
     def find_entry(self, id_: str) -> WhitelistEntry | None:
         return next(iter(select_records(self._connection, WhitelistEntry, id=id_)), None)
@@ -248,18 +235,10 @@ class Ledger:
         records = select_records(self._connection, Credential, kind=kind, name=name, revoked=False)
         return next(iter(records), None)
 
-    def totp_of(self, credential: Credential) -> tuple[str, int]:
-        """Return the secret for one-time codes, empty if there is none, and the last step used."""
-        columns = credentials.c
-        row = self._select(columns.totp_secret, columns.totp_step, id=credential.id).one()
-        return row.totp_secret, row.totp_step
-
     def owner_of(self, agent: str) -> str:
         """Return the approver who owns an agent, or ""."""
-        if self._owners is None:
-            agents = select_records(self._connection, Credential, kind="agent", revoked=False)
-            self._owners = {each.name: each.owner for each in reversed(agents)}
-        return self._owners.get(agent, "")
+        credential = self.find_credential("agent", agent)
+        return "" if credential is None else credential.owner
 
     def revoke_sessions(self, name: str) -> None:
         """End every session of an approver."""

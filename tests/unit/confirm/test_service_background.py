@@ -6,31 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.confirm_core import EVERYTHING, LOOK_S, Core, confirm_core
-from tests.waiting import LONGEST_S, until
+from tests.waiting import until
 
 from journeyman.confirm.policy import Policy
-from journeyman.confirm.requests import prepare, submit
-from journeyman.records.confirmation import Submission
 from journeyman.records.errors import BadSetting
-
-
-def test_confirmation_of_another_process_is_published_and_expires(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with confirm_core(tmp_path) as core:
-            changes = core.service.changes()
-            heard = asyncio.ensure_future(anext(changes))
-            await asyncio.sleep(0)
-            asked = Submission(action="a", description="d", requester="other", timeout_s=30)
-            with core.store.confirmations.writing(core.clock()) as ledger:
-                submit(ledger, EVERYTHING, asked, prepare(asked, EVERYTHING))
-            card = await asyncio.wait_for(heard, LONGEST_S)
-            assert card.action == "a"
-            core.clock.forward(30)
-            ended = await asyncio.wait_for(anext(changes), LONGEST_S)
-            assert (ended.id, ended.status) == (card.id, "expired")
-            await changes.aclose()  # type: ignore[attr-defined]
-
-    asyncio.run(run())
 
 
 def test_shorter_deadline_added_later_is_met(tmp_path: Path) -> None:
