@@ -4,7 +4,7 @@ latency of decisions for waiting agents.
     python benchmarks/confirm_load.py [--clients 64] [--rounds 3] [--seconds 4] [--waiters 1000]
 
 Ours is the real program: it checks tokens, computes digests, chains the audit, writes notices, and
-commits all requests that arrived in the meantime at once. The plain server does none of that: same
+commits each request. The plain server does none of that: same
 framework and settings, same body, one table, and a commit per request on the event loop. Both
 respond only after data is on disk, and take turns, because a machine's speed varies. Then agents
 wait, each for its own decision, while people decide at a steady pace; finally all of them wait for
@@ -32,7 +32,6 @@ from typing import cast
 
 import msgspec
 import uvicorn
-import uvloop
 from litestar import Litestar, post
 
 from journeyman import Journeyman
@@ -156,7 +155,7 @@ def serve_plainly(home: Path) -> None:
     # The same settings as our server.
     config = uvicorn.Config(
         Litestar(route_handlers=[submit], openapi_config=None, logging_config=None),
-        http="httptools",
+        http="h11",
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -165,7 +164,7 @@ def serve_plainly(home: Path) -> None:
         proxy_headers=False,
         server_header=False,
     )
-    uvloop.run(uvicorn.Server(config).serve(sockets=[taken]))
+    asyncio.run(uvicorn.Server(config).serve(sockets=[taken]))
 
 
 @contextmanager
@@ -354,7 +353,7 @@ def rounds(home: Path, ours: Ours, asked: argparse.Namespace) -> float:
     with running(home, __file__, "--serve-plainly", str(home)) as plain:
         for number in range(asked.rounds):
             for name, port in (("ours", ours.port), ("plain", plain)):
-                rate = uvloop.run(submissions(port, ours.tokens, asked.clients, asked.seconds))
+                rate = asyncio.run(submissions(port, ours.tokens, asked.clients, asked.seconds))
                 rates[name].append(rate)
                 print(f"round {number + 1}, {name:5}: {rate:,.0f} submissions per second")
     medians = {name: statistics.median(found) for name, found in rates.items()}
@@ -391,7 +390,7 @@ def main() -> None:
             ratio = rounds(home, ours, asked)
             for name, cards in (("each for its own", asked.waiters), ("all for one", 1)):
                 waited = waits(ours, cards=cards, waiters=asked.waiters, pace=asked.pace)
-                told(f"{asked.waiters:,} waiters, {name}", uvloop.run(waited))
+                told(f"{asked.waiters:,} waiters, {name}", asyncio.run(waited))
         print(f"ratio: {ratio:.2f}")
 
 

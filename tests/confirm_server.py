@@ -31,7 +31,7 @@ from tests.waiting import LONGEST_S
 from journeyman.confirm import credentials
 from journeyman.confirm.policy import read_policy
 from journeyman.confirm.server.daemon import ConfirmationServer
-from journeyman.confirm.server.http_protocol import Timeouts
+from journeyman.confirm.server.request_context import HEARTBEAT_S
 from journeyman.confirm.service import Service
 from journeyman.confirm.service_options import ServiceOptions
 from journeyman.records.confirmation import Confirmation, Credential
@@ -69,11 +69,6 @@ class ConfirmServer:
     def approver(self, name: str = "ann", *, telegram_id: int | None = None) -> str:
         """An approver's key."""
         return self._secret(name, partial(credentials.add_approver, telegram_id=telegram_id))
-
-    def totp(self, name: str) -> str:
-        """The secret of a new device for one-time codes."""
-        with self.store.confirmations.writing(time.time()) as ledger:
-            return credentials.set_totp(ledger, name, "test")[0]
 
     def revoke(self, name: str, kind: Literal["agent", "approver"] = "approver") -> None:
         """Revoke a credential as another process would: it takes effect within a second."""
@@ -200,7 +195,7 @@ def confirm_server(
     rate_limit: int = 100_000,
     database: str = "",
     anonymous: bool = False,
-    timeouts: Timeouts | None = None,
+    heartbeat_s: float = HEARTBEAT_S,
     clock: Callable[[], float] = time.time,
     on_new: Callable[[Confirmation], None] | None = None,
     on_settled: Callable[[Confirmation], None] | None = None,
@@ -227,7 +222,7 @@ def confirm_server(
         chosen = ServiceOptions(
             **{"files": home, "policy": file, "port": 0, "page_port": 0, **options}
         )
-        serving = ConfirmationServer(service, chosen, anonymous=anonymous, timeouts=timeouts)
+        serving = ConfirmationServer(service, chosen, anonymous=anonymous, heartbeat_s=heartbeat_s)
         with serving.in_thread():
             server = ConfirmServer(serving, service, store, home)
             try:

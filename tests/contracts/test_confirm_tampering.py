@@ -63,7 +63,7 @@ class TamperedDatabase:
 
     def verify(self, noted: tuple[int, str] | None = None) -> Verified:
         known = self.store.confirmations
-        list(export_lines(known.audit_texts(), "csv"))
+        list(export_lines(known.audit_texts()))
         known.audit(limit=1_000)
         return verify(known, noted or known.audit_head())
 

@@ -2,7 +2,6 @@
 the audit chain, and two services on one database.
 """
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -264,22 +263,6 @@ class TestCredentials:
 
         with pytest.raises(Unstorable):
             twice()
-
-    def test_the_totp_secret_and_its_last_step(self, store: Store) -> None:
-        known = store.confirmations
-        with known.writing(NOW) as ledger:
-            ledger.add(self.person(), secret_digest="d")
-            beside = {"totp_secret": "secret", "totp_step": 60_000_000}
-            ledger.save(self.person(has_totp=True), **beside)
-        with known.writing(NOW) as ledger:
-            found = ledger.find_credential("approver", "ann")
-            assert found is not None
-            assert ledger.totp_of(found) == ("secret", 60_000_000)
-            ledger.save(self.person(has_totp=True))
-        with known.writing(NOW) as ledger:
-            found = ledger.find_credential("approver", "ann")
-            assert found is not None
-            assert ledger.totp_of(found)[0] == "secret"
 
     def test_a_link_is_spent_once(self, store: Store) -> None:
         with store.confirmations.writing(NOW) as ledger:

@@ -101,19 +101,6 @@ class TestJobs:
         with pytest.raises(UnknownJob, match="More than one job matches 'abcd'"):
             get("abcd")
 
-    def test_a_removed_job_is_found_if_no_other_matches(self, store: Store) -> None:
-        for id_, state in (("a1", "removed"), ("a2", "removed"), ("b1", "scheduled")):
-            store.jobs.add(a_job(id_, "mail", state=state))
-        assert store.jobs.get("mail").id == "b1"
-        assert store.jobs.get("a1").state == "removed"
-        store.jobs.delete("b1")
-        with pytest.raises(UnknownJob, match="a1, a2"):
-            store.jobs.get("mail")
-
-    def test_a_name_wins_over_many_ids_with_that_prefix(self, store: Store) -> None:
-        added(store, *(a_job(f"a{number:03}") for number in range(30)), a_job("f1", "a"))
-        assert store.jobs.get("a").id == "f1"
-
     def test_a_change_is_atomic(self, store: Store) -> None:
         job = added(store, a_job())
 
@@ -197,14 +184,6 @@ class TestLease:
         assert seen() == ("b", NOW + 80)
         assert not take("a", now=NOW + 51, until=NOW + 90)
         assert store.jobs.look(NOW, most=1).holder == "b"
-
-    def test_only_the_holder_can_release_the_lease(self, store: Store) -> None:
-        lead(store, "a")
-        store.jobs.release_lease("b")
-        assert store.jobs.lease() == ("a", NOW + 30)
-        store.jobs.release_lease("a")
-        assert store.jobs.lease() is None
-        lead(store, "b")
 
     def test_one_of_many_schedulers_gets_the_lease(self, store: Store, database_url: str) -> None:
         barrier = Barrier(3)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pyotp
 
 from journeyman.confirm import credentials
 from journeyman.confirm.policy import Policy, Rule
@@ -23,7 +22,7 @@ POLICY = Policy(
     rules=(
         Rule(action="both_*", tier="ask", quorum=2, edits=("amount",)),
         Rule(action="edit_*", tier="ask", edits=("amount", "note", "where")),
-        Rule(action="coded_*", tier="critical", second_factor=True),
+        Rule(action="coded_*", tier="critical"),
         Rule(action="routine_*", tier="routine", reason="Nothing is lost by it."),
     ),
     rate_limit=100_000,
@@ -81,10 +80,6 @@ class ConfirmationPage:
             for card in cards:
                 self.as_person("bo", "POST", f"/confirm/{card['id']}/deny", {})
 
-    def code_of(self, name: str) -> str:
-        """Return the approver's current one-time code."""
-        return pyotp.TOTP(self.keys[f"{name}'s device"]).at(int(self.clock()))
-
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
@@ -102,7 +97,6 @@ def running_page(folder: Path) -> Iterator[ConfirmationPage]:
         with store.confirmations.writing(now=1.0) as ledger:
             for name in ("anna", "bo"):
                 keys[name] = credentials.add_approver(ledger, name, by="test")[1]
-                keys[f"{name}'s device"] = credentials.set_totp(ledger, name, "test")[0]
             for name in ("bot", "claude-code"):
                 keys[name] = credentials.add_agent(ledger, name, by="test")[1]
         pages: list[ConfirmationPage] = []

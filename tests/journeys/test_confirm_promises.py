@@ -3,9 +3,7 @@ HTTP against a real server; those that need a controlled clock use the real core
 """
 
 import asyncio
-import csv
 import hashlib
-import io
 import json
 import re
 import threading
@@ -18,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pyotp
 import pytest
 import rfc8785
 from tests.confirm_core import EVERYTHING, Clock, Core, confirm_core, refused_as
@@ -59,7 +56,6 @@ edits = true
 [[rules]]
 action = "rotate_keys"
 tier = "critical"
-second_factor = true
 
 [[rules]]
 action = "limited"
@@ -120,20 +116,6 @@ class TestRequesterAuthn:
 
 
 class TestApproverAuthn:
-    def test_approver_authn_critical_action_needs_a_single_use_code(
-        self, server: ConfirmServer
-    ) -> None:
-        card = server.submit(action="rotate_keys", description="First.")
-        assert code(approve(server, card, "cid", code="123456")) == "second_factor"  # no device
-        device = pyotp.TOTP(server.totp("cid"))
-        assert code(approve(server, card, "cid")) == "second_factor"
-        present = device.now()
-        wrong = f"{(int(present) + 1) % 1_000_000:06d}"
-        assert code(approve(server, card, "cid", code=wrong)) in ("second_factor",)
-        assert approve(server, card, "cid", code=present).json()["status"] == "approved"
-        other = server.submit(action="rotate_keys", description="Second.")
-        assert code(approve(server, other, "cid", code=present)) == "second_factor"
-
     def test_approver_authn_chat_cannot_approve_critical_actions(self, tmp_path: Path) -> None:
         async def run() -> None:
             async with confirm_core(tmp_path) as core:
@@ -785,7 +767,7 @@ class TestAudit:
     def test_audit_export_is_complete_and_verifiable(self, server: ConfirmServer) -> None:
         server.submit(description="Exported, with a \u2028 and an ü.")
         key = server.approver("ann")
-        lines = server.get("/audit/export?format=jsonl", key).text.split("\n")[:-1]
+        lines = server.get("/audit/export", key).text.split("\n")[:-1]
         before = "0" * 64
         for number, line in enumerate(lines, 1):
             entry = json.loads(line)
@@ -793,9 +775,6 @@ class TestAudit:
             digest = hashlib.sha256(f"{text}}}".encode()).hexdigest()
             assert (entry["seq"], entry["previous"], entry["digest"]) == (number, before, digest)
             before = digest
-        csv.field_size_limit(1_000_000)
-        rows = list(csv.reader(io.StringIO(server.get("/audit/export?format=csv", key).text)))
-        assert len(rows) >= len(lines) + 1
         checked = server.get("/audit/verify", key).json()
         assert (checked["ok"], checked["broken_at"]) == (True, None)
         assert checked["anchor"]

@@ -18,7 +18,6 @@ from tests.tables import table
 from tests.waiting import LONGEST_S, until
 
 from journeyman.records.errors import BadSetting, WrongInput
-from journeyman.records.job import Schedule
 from journeyman.testing import ScriptedModel, calls, says
 
 DAY = 86_400.0
@@ -336,17 +335,6 @@ class TestScripts:
             assert said in jobs.heard[0]
             assert not jobs.asked
 
-    def test_scheduler_continues_after_failing_scripts(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("All is well.")) as jobs:
-            for name, text in {"bad": "exit 1", "hangs": "sleep 60", "good": "echo 1"}.items():
-                jobs.script(f"{name}.sh", f"#!/bin/sh\n{text}\n")
-                limit = {"script_seconds": 0.3} if name == "hangs" else {}
-                jobs.add(name=name, script=f"{name}.sh", **limit)
-            jobs.clock.now += DAY
-            found = {jobs.jobs.get(run.job).name: run.status for run in jobs.tick()}
-            assert found == {"bad": "failed", "hangs": "timed_out", "good": "ok"}
-            assert len(jobs.heard) == 3
-
 
 class TestDelivery:
     def test_delivery_to_a_service_and_a_file(
@@ -370,13 +358,6 @@ class TestDelivery:
             assert "No such file or directory" in run.reason
             assert run.delivered == ("terminal",)
             assert "Two disks are full." in Path(run.output).read_text()
-
-    def test_failed_run_stays_failed_when_undelivered(self, tmp_path: Path) -> None:
-        with desk(tmp_path) as jobs:
-            missing = tmp_path / "nowhere" / "answers.md"
-            run = jobs.run(deliver=[f"file:{missing}"])
-            assert run.status == "failed"
-            assert run.undelivered
 
 
 class TestRisk:
@@ -473,36 +454,3 @@ class TestSchedule:
             assert report.job.prompt == "Something else."
             assert len(report.runs) == 1
             assert report.totals.tokens == 110
-
-    def test_schedule_of_an_earlier_version_still_runs(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("Done.")) as jobs:
-            schedule = Schedule(
-                text="last friday of the month 5pm",
-                said="On the last Friday of every month at 17:00 (UTC)",
-                kind="cron",
-                timezone="UTC",
-                cron="0 17 * * 5L",
-            )
-            jobs.add()
-            jobs.journeyman._store.jobs.change(
-                "watch", lambda job: msgspec.structs.replace(job, schedule=schedule)
-            )
-            assert jobs.jobs.show("watch").said == schedule.said
-            jobs.jobs.pause("watch")
-            assert jobs.jobs.resume("watch").next_run_at == 1_798_218_000.0  # Fri 2026-12-25 17:00
-            jobs.clock.now = 1_798_218_000.0
-            assert [run.status for run in jobs.tick()] == ["ok"]
-            with pytest.raises(WrongInput, match="none of the accepted forms"):
-                jobs.jobs.add(schedule.text, "", name="watch", replace=True)
-
-    def test_upcoming_times_and_generated_names(self, tmp_path: Path) -> None:
-        with desk(tmp_path) as jobs:
-            report = jobs.jobs.add(
-                "every monday 09:00", "Look.", timezone="Europe/Berlin", workdir=jobs.workdir
-            )
-            assert len(report.upcoming) == 5
-            assert "Monday" in report.said
-            assert report.job.name == "look"
-            again = jobs.jobs.add("in 30m", "Look.", workdir=jobs.workdir)
-            assert len(again.upcoming) == 1
-            assert again.job.name == "look-2"

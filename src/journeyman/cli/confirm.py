@@ -116,7 +116,6 @@ def token() -> None:
         None,
         "approver add alice --telegram 123456789",
         "approver link alice",
-        "approver totp alice",
     )
 )
 def approver() -> None:
@@ -183,22 +182,18 @@ def _show(kind: CredentialKind, console: Console, credentials: Sequence[Credenti
         group = "token" if are_agents else "approver"
         console.print(f"{message} To add one: journeyman confirm {group} add NAME")
         return
-    headers = ("owner",) if are_agents else ("Telegram", "codes")
+    headers = ("owner",) if are_agents else ("Telegram",)
     table = formatting.table("name", *headers, "since", "state")
     for credential in credentials:
         telegram = (
             formatting.UNKNOWN if credential.telegram_id is None else str(credential.telegram_id)
         )
-        about = (
-            (credential.owner,)
-            if are_agents
-            else (telegram, "yes" if credential.has_totp else "no")
-        )
+        about = credential.owner if are_agents else telegram
         is_revoked = credential.revoked_at is not None
         state = Text("revoked" if is_revoked else "active", style="red" if is_revoked else "green")
         cells = (
             Text(visible(text))
-            for text in (credential.name, *about, formatting.local_time(credential.created_at))
+            for text in (credential.name, about, formatting.local_time(credential.created_at))
         )
         table.add_row(*cells, state)
     console.print(table)
@@ -241,23 +236,6 @@ _add_commands(
 def link(journeyman: Journeyman, *, name: str) -> dict[str, str]:
     """Create a link that logs NAME in on the page. It works once and expires soon."""
     return {"name": name, "link": journeyman.confirmations.login_link(name, by=operator_name())}
-
-
-@command(
-    approver,
-    "totp alice",
-    message=lambda created: (
-        f"For an authenticator app, shown only once:\n\n  {created['secret']}\n  {created['url']}"
-    ),
-)
-@name_argument
-def totp(journeyman: Journeyman, *, name: str) -> dict[str, str]:
-    """Create a new secret for the one-time codes of NAME. It is shown only once.
-
-    The previous secret stops working.
-    """
-    secret, url = journeyman.confirmations.set_totp(name, by=operator_name())
-    return {"name": name, "secret": secret, "url": url}
 
 
 for _command in (*confirm_cards.COMMANDS, *confirm_admin.COMMANDS):

@@ -20,7 +20,6 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.text.display import visible
 
 if TYPE_CHECKING:
-    from journeyman.confirm.audit import Format
     from journeyman.confirm.policy import Policy
 
 
@@ -102,7 +101,7 @@ def remove(journeyman: Journeyman, *, id_: str) -> ListedEntry:
 
 @click.group(
     epilog=examples_epilog(
-        None, "audit list --limit 20", "audit verify", "audit export --format csv > audit.csv"
+        None, "audit list --limit 20", "audit verify", "audit export > audit.jsonl"
     )
 )
 def audit() -> None:
@@ -139,19 +138,12 @@ def verify(journeyman: Journeyman, *, anchor: str) -> Verified:
     return journeyman.confirmations.verify_audit(anchor)
 
 
-@command(audit, "export > audit.jsonl", "export --format csv > audit.csv", has_json=False)
-@option(
-    "--format",
-    "jsonl has one JSON object per line and can be verified; csv is a table.",
-    dest="format_",
-    type=click.Choice(["jsonl", "csv"]),
-    default="jsonl",
-)
-def export(journeyman: Journeyman, *, format_: "Format") -> None:
-    """Write the whole audit log to standard output, oldest first."""
+@command(audit, "export > audit.jsonl", has_json=False)
+def export(journeyman: Journeyman) -> None:
+    """Write the whole audit log to standard output as JSON lines, oldest first."""
     # Unchanged in a file; escaped on a terminal, which could otherwise be controlled by it.
     escape = context.escape_json if sys.stdout.isatty() else str
-    for line in journeyman.confirmations.export_audit(format_):
+    for line in journeyman.confirmations.export_audit():
         click.echo(escape(line), nl=False)
 
 
@@ -233,7 +225,7 @@ def _show_rule(rules: "Policy", action: str, *, as_json: bool) -> None:
     rule = rules.rule_for(action)
     limit = rules.rate_limit_of(rule)
     if as_json:
-        names = ("tier", "why", "quorum", "channels", "edits", "self_approval", "second_factor")
+        names = ("tier", "why", "quorum", "channels", "edits", "self_approval")
         fields = {name: getattr(rule, name) for name in (*names, "file_params")}
         context.print_json({"action": action, "rate_limit": limit, **fields})
         return
@@ -247,7 +239,6 @@ def _show_rule(rules: "Policy", action: str, *, as_json: bool) -> None:
         "limit": f"{limit} per hour",
         "by": ", ".join(rule.channels),
         "changes": edits if isinstance(rule.edits, bool) else visible(", ".join(rule.edits)),
-        "code": "needed" if rule.second_factor else "not needed",
     }
     formatting.print_fields(
         console, {f"  {name}": value for name, value in rule_fields.items()}, width=11, wrap=True

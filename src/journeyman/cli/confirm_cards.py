@@ -215,7 +215,6 @@ _reason_option = option("--reason", "Reason, for the agent and the audit log.", 
 )
 @id_argument
 @_reason_option
-@option("--code", "One-time code, if the policy requires one.", default="")
 @flag("--yes", "Do not ask for confirmation; needs --digest.")
 @option("--digest SHA256", "Digest of what you were shown; with --yes.", default="")
 @option(
@@ -240,9 +239,6 @@ def approve(
     changed = card.approved_details | changes if changes else None
     if not yes:
         _confirm_by_id(card, changed)
-    if card.second_factor and not vote["code"] and not yes:
-        vote["code"] = click.prompt("One-time code", hide_input=True, err=True)
-    vote["code"] = vote["code"].strip()
     typed = "" if yes else card.short_id
     return client.approve(card.id, digest or card.digest, details=changed, typed=typed, **vote)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TextIO, TypeVar
 from msgspec import Struct
 
 from journeyman.confirm import credentials
-from journeyman.confirm.audit import Anchor, Format, export_lines, read_head, verify
+from journeyman.confirm.audit import Anchor, export_lines, read_head, verify
 from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.policy import Policy, read_policy
 from journeyman.confirm.schemas import Verified
@@ -81,7 +81,6 @@ class Administration:
     add_agent = _writes(credentials.add_agent)
     add_approver = _writes(credentials.add_approver)
     revoke_credential = _writes(credentials.revoke)
-    set_totp = _writes(credentials.set_totp)
     _note_login_link = _writes(credentials.note_login_link)
 
     def login_link(self, name: str, by: str = "setup", page_url: str = "") -> str:
@@ -109,9 +108,9 @@ class Administration:
         anchored = read_head(anchor, f"{anchor[:100]!r}") if anchor else self.anchor.read()
         return verify(self.confirmations, anchored)
 
-    def export_audit(self, format_: Format = "jsonl") -> Iterator[str]:
+    def export_audit(self) -> Iterator[str]:
         """Yield every entry, oldest first, as the lines of a file."""
-        return export_lines(self.confirmations.audit_texts(), format_)
+        return export_lines(self.confirmations.audit_texts())
 
     def reset_anchor(self, by: str = "setup") -> str:
         """Anchor the audit's head as it is now, and record that in the audit."""

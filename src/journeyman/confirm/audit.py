@@ -1,13 +1,9 @@
 """The audit log: the anchor of its head, verification of the chain, masking, and export."""
 
-import csv
-import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import chain, starmap
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -18,15 +14,11 @@ from journeyman.records.errors import AuditBroken, OutsideProblem, WrongInput
 from journeyman.redaction.masking import mask_parameters
 from journeyman.store.confirmations import Confirmations
 
-Format = Literal["jsonl", "csv"]
-
-_COLUMNS = ("seq", "at", "kind", "actor", "confirmation", "about", "previous", "digest")
 _SEQ_DIGITS = 20
 _MIN_DIGITS = 16
 """Digits of a digest that a notice shows, enough to distinguish heads."""
 _MAX_PROBLEMS = 20
 _MAX_DETAILS_BYTES = 8_192
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def audited_details(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,30 +133,8 @@ def _end_problem(
     return "", None
 
 
-def export_lines(entries: Iterable[tuple[str, str]], format_: Format) -> Iterator[str]:
-    """Yield the lines of the export. A JSON line is an entry's chained text with its digest added
-    as the last field.
+def export_lines(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of the export: an entry's chained text with its digest added as the last
+    field.
     """
-    if format_ == "jsonl":
-        yield from (f'{text[:-1]},"digest":"{digest}"}}\n' for text, digest in entries)
-        return
-    line = io.StringIO()
-    rows = csv.writer(line)
-    for cells in chain((_COLUMNS,), starmap(_cells, entries)):
-        # A spreadsheet would evaluate such a cell as a formula.
-        rows.writerow(f"'{cell}" if str(cell)[:1] in _FORMULA_STARTS else cell for cell in cells)
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
-
-
-def _cells(text: str, digest: str) -> Sequence[Any]:
-    try:
-        entry: dict[str, Any] = msgspec.json.decode(text)
-        at = datetime.fromtimestamp(entry["at"], UTC).isoformat()
-        about = msgspec.json.encode(entry["about"]).decode()
-        entry |= {"at": at, "about": about, "digest": digest}
-        return [entry[name] for name in _COLUMNS]
-    except (ValueError, TypeError, KeyError, OverflowError, OSError):
-        # The entry was tampered with: show the stored text in the column `about`.
-        return ["", "", "", "", "", text, "", digest]
+    return (f'{text[:-1]},"digest":"{digest}"}}\n' for text, digest in entries)

@@ -1,9 +1,8 @@
-"""Tokens of agents, keys and one-time codes of approvers, sessions, and signed links to the page.
-Of secrets only digests are stored. Links are signed with a key in the home folder.
+"""Tokens of agents, keys of approvers, sessions, and signed links to the page. Of secrets only
+digests are stored. Links are signed with a key in the home folder.
 """
 
 import hashlib
-import hmac
 import re
 import secrets
 import tempfile
@@ -11,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyotp
 from itsdangerous import BadData, URLSafeTimedSerializer
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -29,9 +27,6 @@ CARD_LINK_S = 3_600
 _PREFIXES: dict[CredentialKind, str] = {"agent": "jma_", "approver": "jmk_", "session": "jms_"}
 """Prefixes by which people and scanners recognise a leaked secret."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
-STEP_S = 30
-_STEP_TOLERANCE = 1
-"""Steps before and after the current one that are accepted too, because clocks differ."""
 _SETUP = "setup"
 _RESERVED = frozenset(("anonymous", "policy", "service"))
 _COMMANDS = {"agent": "token", "approver": "approver"}
@@ -133,7 +128,7 @@ def _store(
 def revoke(ledger: Ledger, kind: CredentialKind, name: str, by: str = _SETUP) -> Credential:
     """Revoke a credential, and with an approver's key their sessions."""
     revoked = replace(_get_credential(ledger, kind, name), revoked_at=ledger.now)
-    ledger.save(revoked, totp_secret="")
+    ledger.save(revoked)
     if kind == "approver":
         ledger.revoke_sessions(revoked.name)
     ledger.note("credential_revoked", by, credential=revoked.id, kind=kind, name=revoked.name)
@@ -177,10 +172,9 @@ def open_link(ledger: Ledger, link: "Link | None") -> LoggedIn | Refusal:
 
 
 def _open_session(ledger: Ledger, name: str, how: str) -> LoggedIn | Refusal:
-    approver = ledger.find_credential("approver", name)
-    if approver is None:
+    if ledger.find_credential("approver", name) is None:
         return _WRONG_LOGIN
-    opened = _new_session(ledger, name, SESSION_S, has_totp=approver.has_totp)
+    opened = _new_session(ledger, name, SESSION_S)
     ledger.note("logged_in", actor_of(opened.credential), session=opened.credential.id, how=how)
     return opened
 
@@ -197,30 +191,6 @@ def log_out(ledger: Ledger, session: Credential) -> None:
     if session.kind == "session":
         ledger.save(replace(session, revoked_at=ledger.now))
         ledger.note("logged_out", actor_of(session), session=session.id)
-
-
-def set_totp(ledger: Ledger, name: str, by: str = _SETUP) -> tuple[str, str]:
-    """Set up a new device for one-time codes, replacing the earlier one. Return its secret, and
-    the URI that authenticator apps read it from.
-    """
-    secret = pyotp.random_base32()
-    credential = replace(_get_credential(ledger, "approver", name), has_totp=True)
-    ledger.save(credential, totp_secret=secret, totp_step=0)
-    ledger.note("credential_made", by, credential=credential.id, kind="totp", name=name)
-    codes = pyotp.TOTP(secret, interval=STEP_S)
-    return secret, codes.provisioning_uri(name=name, issuer_name="Journeyman")
-
-
-def check_code(secret: str, code: str, now: float, last_step: int) -> int | None:
-    """Return the step of a code, to store as the next `last_step`; None if it is wrong or used."""
-    entered = "".join(code.split()).encode("utf-8", "replace")
-    codes = pyotp.TOTP(secret, interval=STEP_S)
-    current = int(now // STEP_S)
-    steps = range(max(current - _STEP_TOLERANCE, 0), current + _STEP_TOLERANCE + 1)
-    # Every step is compared, even after a match, so that the time taken reveals nothing.
-    matches = [hmac.compare_digest(codes.generate_otp(step).encode(), entered) for step in steps]
-    matching = (step for step, is_match in zip(steps, matches, strict=True) if is_match)
-    return max((step for step in matching if step > last_step), default=None)
 
 
 class Link(Struct, frozen=True, kw_only=True):

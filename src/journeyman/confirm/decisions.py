@@ -1,18 +1,16 @@
 """A person's decision on a card: who may make it, on what, and when it settles the card."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from statistics import median
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
 from journeyman.confirm.audit import audited_details
-from journeyman.confirm.credentials import actor_of, approver_refusal, check_code
+from journeyman.confirm.credentials import actor_of, approver_refusal
 from journeyman.confirm.digest import digest_of, same_json
-from journeyman.confirm.policy import EffectiveRule, Policy, check_details, edit_problem
+from journeyman.confirm.policy import EffectiveRule, Policy, edit_problem
 from journeyman.confirm.requests import checked_card, settled_refusal, unknown
-from journeyman.confirm.schemas import ActionStats, Ballot, Stats
+from journeyman.confirm.schemas import Ballot
 from journeyman.records.confirmation import (
     TIERS,
     AuditKind,
@@ -23,10 +21,6 @@ from journeyman.records.confirmation import (
 )
 from journeyman.records.errors import WrongInput
 from journeyman.store.ledger import Ledger
-
-_MAX_WRONG_CODES = 5
-_WRONG_CODE_WINDOW_S = 600.0
-"""A code has six digits, so unlimited attempts would find one."""
 
 
 def decide(
@@ -114,8 +108,6 @@ def _refusals(
         why = f"You already approved this; it needs {card.quorum} people."
         counts = {"approvals": card.approvals, "quorum": card.quorum}
         yield Refusal("already_voted", why, counts)
-    if rule.second_factor and (why := _code_problem(ledger, ballot, by)):
-        yield Refusal("second_factor", why)
 
 
 def _edit_problem(rule: EffectiveRule, card: Confirmation, edited: dict[str, Any]) -> str:
@@ -123,27 +115,7 @@ def _edit_problem(rule: EffectiveRule, card: Confirmation, edited: dict[str, Any
         digest_of(card, edited)
     except WrongInput as error:
         return str(error)
-    return edit_problem(rule, card.approved_details, edited) or check_details(rule, edited)
-
-
-def _code_problem(ledger: Ledger, ballot: Ballot, by: Credential) -> str:
-    approver = ledger.find_credential("approver", by.name)
-    secret, last_step = ("", 0) if approver is None else ledger.totp_of(approver)
-    if approver is None or not secret:
-        return (
-            f"This needs a one-time code, and {by.name} has no device for codes. Add one: "
-            f"journeyman confirm approver totp {by.name}"
-        )
-    wrong_at = [at for at in approver.wrong_codes_at if at > ledger.now - _WRONG_CODE_WINDOW_S]
-    if len(wrong_at) >= _MAX_WRONG_CODES:
-        return "Too many wrong codes were entered. Wait ten minutes, then use a new one."
-    step = check_code(secret, ballot.code, ledger.now, last_step)
-    if step is not None:
-        ledger.save(approver, totp_step=step)
-        return ""
-    if ballot.code:
-        ledger.save(replace(approver, wrong_codes_at=(*wrong_at, ledger.now)))
-    return "This needs a one-time code from your device; yours is missing, wrong, or used."
+    return edit_problem(rule, card.approved_details, edited)
 
 
 def _edit(
@@ -156,35 +128,3 @@ def _edit(
     about["details"] = audited_details(edited)
     ledger.record("edited", actor_of(by), card, **about)
     return card
-
-
-def stats_of(cards: Sequence[Confirmation], *, days: int) -> Stats:
-    """Return how people decide, over all cards and by action, the most frequent first."""
-    asked = [
-        card
-        for card in cards
-        if card.settled_by != "policy" and not card.settled_by.startswith("whitelist:")
-    ]
-    actions = Counter(sorted(card.action for card in asked))
-    by_action = tuple(
-        ActionStats(action=name, **_counts([card for card in asked if card.action == name]))
-        for name, _ in actions.most_common()
-    )
-    auto_approved = len(cards) - len(asked)
-    return Stats(days=days, auto_approved=auto_approved, actions=by_action, **_counts(asked))
-
-
-def _counts(cards: Sequence[Confirmation]) -> dict[str, Any]:
-    by_status = Counter(card.status for card in cards)
-    decision_times_s = [
-        card.settled_at - card.created_at
-        for card in cards
-        if card.settled_at is not None and card.status in ("approved", "redeemed", "denied")
-    ]
-    return {
-        "asked": len(cards),
-        "approved": by_status["approved"] + by_status["redeemed"],
-        "denied": by_status["denied"],
-        "expired": by_status["expired"],
-        "median_decision_s": median(decision_times_s) if decision_times_s else None,
-    }

@@ -55,10 +55,8 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Requests allowed per hour; see `Policy.rate_limit_of` and `automatic_limit_of`."""
     channels: Annotated[tuple[Channel, ...], Meta(min_length=1)] = ()
     self_approval: bool | None = None
-    second_factor: bool | None = None
     file_params: _Names = ()
     """Parameters that name files, whose content is bound to the approval."""
-    schema: dict[str, Any] | None = None
     reason: str = ""
 
 
@@ -84,8 +82,6 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
     """Confirmations that one agent may request from people per hour."""
     redeem_within_s: _Count = 600
     self_approval: bool = False
-    second_factor: bool = False
-    """Whether critical actions need a second factor, unless their rule states it."""
 
     @cached_property
     def never_bypass(self) -> tuple[str, ...]:
@@ -129,7 +125,6 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
                     tier="critical",
                     channels=tuple(name for name in rule.channels if name in CRITICAL_CHANNELS),
                     self_approval=None,
-                    second_factor=rule.second_factor or None,
                 )
         is_strict = TIERS[rule.tier].is_strict
         resolved: dict[str, Any] = {
@@ -137,14 +132,11 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
         }
         if rule.self_approval is None:
             resolved["self_approval"] = self.self_approval
-        if rule.second_factor is None:
-            resolved["second_factor"] = is_strict and self.second_factor
         return EffectiveRule(**asdict(rule) | resolved, why=why)
 
     def may_whitelist(self, rule: Rule) -> bool:
         """Return whether a whitelist entry, added by one person, can satisfy a rule."""
-        is_simple = rule.quorum == 1 and not rule.second_factor
-        return TIERS[rule.tier].can_be_whitelisted and is_simple
+        return TIERS[rule.tier].can_be_whitelisted and rule.quorum == 1
 
     def rate_limit_of(self, rule: Rule) -> int:
         return self.rate_limit if rule.rate_limit is None else rule.rate_limit
@@ -224,25 +216,6 @@ def _contains_name(listed: str, action: str) -> bool:
     )
 
 
-def check_details(rule: Rule, details: Mapping[str, Any]) -> str:
-    """Return how the parameters violate the rule's schema, or an empty string. References to other
-    documents are never fetched.
-    """
-    if rule.schema is None:
-        return ""
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415
-    from jsonschema.exceptions import best_match  # type: ignore[import-untyped]  # noqa: PLC0415
-    from referencing import Registry  # noqa: PLC0415
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415
-
-    try:
-        errors = Draft202012Validator(rule.schema, registry=Registry()).iter_errors(dict(details))
-        error = best_match(errors)
-    except (Unresolvable, RecursionError):
-        return "the parameters cannot be checked with the policy's schema, so they are refused"
-    return "" if error is None else f"{error.json_path}: {error.message[:300]}"
-
-
 def edit_problem(rule: Rule, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Return which changed parameters must not be changed, or an empty string. A parameter that
     names a file cannot change, because the file's content is bound to the request.
@@ -292,31 +265,5 @@ def _parse_policy(values: dict[str, Any], rate_limit: int) -> Policy:
     if "rate_limit" in values:
         raise ValueError("rate_limit belongs to a rule, or to the settings as confirm.rate_limit")
     policy = msgspec.convert(values | {"rate_limit": rate_limit}, Policy)
-    for number, rule in enumerate(policy.rules, 1):
-        if rule.schema is not None:
-            from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
-            from referencing import Registry  # noqa: PLC0415
-            from referencing.exceptions import Unresolvable  # noqa: PLC0415
-            from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
-
-            try:
-                Draft202012Validator.check_schema(rule.schema)
-                resolver = Registry().resolver_with_root(DRAFT202012.create_resource(rule.schema))
-                for reference in _references(rule.schema):
-                    resolver.lookup(reference)
-            except SchemaError as error:
-                raise ValueError(f"the schema of rule {number}: {error.message[:200]}") from error
-            except Unresolvable as error:
-                problem = f"the schema of rule {number} refers to {error.ref!r}, which is not in it"
-                raise ValueError(problem) from error
     canonical(policy.describe())
     return policy
-
-
-def _references(schema: object) -> list[str]:
-    if isinstance(schema, list):
-        return [reference for item in schema for reference in _references(item)]
-    if not isinstance(schema, dict):
-        return []
-    own = [schema[key] for key in ("$ref", "$dynamicRef") if isinstance(schema.get(key), str)]
-    return own + [reference for item in schema.values() for reference in _references(item)]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from journeyman.confirm.audit import audited_details
 from journeyman.confirm.credentials import actor_of, may_decide
 from journeyman.confirm.digest import digest_of, file_digests, fingerprint_of
-from journeyman.confirm.policy import Policy, check_details, spellings_of
+from journeyman.confirm.policy import Policy, spellings_of
 from journeyman.confirm.schemas import Accepted, Granted, LimitState
 from journeyman.confirm.whitelist import entry_for
 from journeyman.records.confirmation import (
@@ -87,12 +87,10 @@ def settled_refusal(card: Confirmation) -> Refusal:
 
 def prepare(submission: Submission, policy: Policy, *, has_channels: bool = True) -> Confirmation:
     """Return the card of a submission, without what only the transaction knows. `has_channels` says
-    whether people can be notified. Raise WrongInput if the details have no canonical form, name
-    files that cannot be bound, or violate the rule's schema.
+    whether people can be notified. Raise WrongInput if the details have no canonical form, or name
+    files that cannot be bound.
     """
     rule, id_ = policy.rule_for(submission.action), secrets.token_hex(16)
-    if problem := check_details(rule, submission.details):
-        raise WrongInput(problem)
     files = file_digests(submission.details, rule.file_params)
     card = Confirmation(
         **{name: getattr(submission, name) for name in _SUBMITTED_FIELDS},

@@ -80,7 +80,6 @@ class Ballot(Struct, frozen=True, kw_only=True):
     digest: str = ""
     reason: str = ""
     edited: dict[str, Any] | None = None
-    code: str = ""
     typed: str = ""
     channel: Channel = "api"
 
@@ -156,7 +155,6 @@ class Approval(Struct, frozen=True, kw_only=True):
     digest: Digest
     reason: Reason = ""
     details: dict[str, Any] | None = None
-    code: Short = ""
     typed: Short = ""
 
 
@@ -207,7 +205,6 @@ class Card(CardFields[Moment], frozen=True, kw_only=True):
     approved_details: dict[str, Any]
     expires_in_s: float = 0.0
     editable: bool | tuple[str, ...] = False
-    second_factor: bool = False
     page_url: str = ""
     resolved_by: str = ""
     """The same as `settled_by`, and the next as `settled_at`: earlier programs read these."""
@@ -316,31 +313,6 @@ class Verified(Struct, frozen=True, kw_only=True):
     """The anchored head that the chain was compared with, as `seq:digest`; empty without one."""
 
 
-class Counts(Struct, frozen=True, kw_only=True):
-    """What people decided, and how fast."""
-
-    asked: int
-    approved: int
-    denied: int
-    expired: int
-    median_decision_s: float | None
-
-
-class ActionStats(Counts, frozen=True, kw_only=True):
-    """How people decide on one action."""
-
-    action: str
-
-
-class Stats(Counts, frozen=True, kw_only=True):
-    """How people decide. If nearly all is approved quickly, too many requests need a person."""
-
-    days: int
-    auto_approved: int
-    approval_rate: float | None = None
-    actions: tuple[ActionStats, ...] = ()
-
-
 class Health(Struct, frozen=True, kw_only=True):
     """The service is running, and its database can be written to. `home` tells the services of
     different homes apart. `pending_count` is the same as `pending`, for earlier programs.
@@ -358,7 +330,6 @@ class Person(Struct, frozen=True, kw_only=True):
     """Who is logged in. `view_only` is the one confirmation that a link's session may view."""
 
     name: str
-    has_totp: bool
     view_only: str
 
 

@@ -1,30 +1,29 @@
-"""The confirmation service, one per process: reads, changes, waiting, and background upkeep."""
+"""The confirmation service, one per process: reads, changes, waiting, and background upkeep. Each
+change is a transaction of its own, in a thread.
+"""
 
 import asyncio
 import logging
-import math
+import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
 from journeyman.confirm import credentials
 from journeyman.confirm.audit import Anchor, verify
 from journeyman.confirm.broadcast import Hub, until_none
-from journeyman.confirm.credentials import Signing, actor_of, read_key
-from journeyman.confirm.decisions import decide, stats_of
+from journeyman.confirm.credentials import Signing, read_key
+from journeyman.confirm.decisions import decide
 from journeyman.confirm.digest import file_digests
-from journeyman.confirm.group_commit import Writer
 from journeyman.confirm.policy import Policy
 from journeyman.confirm.requests import cancel, expire_due, prepare, redeem, submit
-from journeyman.confirm.schemas import Accepted, Granted, LoggedIn, Stats, Verified
+from journeyman.confirm.schemas import Accepted, Granted, LoggedIn, Verified
 from journeyman.confirm.whitelist import add_entry, revoke_entry
 from journeyman.records.confirmation import (
-    AuditEntry,
     AuditKind,
     Confirmation,
     Credential,
@@ -40,16 +39,8 @@ from journeyman.store.ledger import Ledger
 logger = logging.getLogger(__name__)
 
 _LOOK_S = 0.5
-"""How often changes by other processes are looked for."""
+"""How often overdue cards and a changed policy are looked for."""
 _PAUSE_AFTER_ERROR_S = 2.0
-_STATS_DAYS = 30
-_MAX_INLINE_LENGTH = 8_192
-"""Longest details, in characters, that are processed on the event loop; others use a thread."""
-_MAX_FOREIGN_ENTRIES = 10_000
-_CREDENTIAL_CACHE_S = 1.0
-"""How long a credential is cached: a busy agent sends many requests."""
-_CREDENTIAL_EVENTS = frozenset(("credential_made", "credential_revoked", "logged_out"))
-"""Audit events after which a cached credential may no longer be valid."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,7 +53,7 @@ def _writes(work: Callable[..., T], *, by_policy: bool = False) -> Method[T]:
 
     async def method(service: "Service", /, *args: Any, **kwargs: Any) -> T:
         policy = (service.policy,) if by_policy else ()
-        return await service.writer.do(work, *policy, *args, **kwargs)
+        return await asyncio.to_thread(service.write, work, *policy, *args, **kwargs)
 
     return method
 
@@ -97,29 +88,23 @@ class Service:
         self.on_settled: Listener = lambda _card: None
         self.has_channels = True
         """Whether there are channels to notify people through."""
-        self.writer = Writer(confirmations, clock, self._after_commit)
         self._read_policy = read_policy
         self._policy_problem = ""
         self.clock = clock
         self._look_s = look_s
         self._anchor = Anchor(files / "confirm.anchor")
+        self._anchoring = threading.Lock()
         self._hub = Hub()
         self._head: tuple[int, str] | None = None
-        self._long_work = asyncio.Lock()
-        self._credentials: dict[str, tuple[Credential, float]] = {}
         self._upkeep: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Start. Raise AuditBroken if the audit does not reach its anchored head."""
         self._head = self._anchor.checked(self.confirmations)
         self._hub.start()
-        try:
-            await self.writer.do(Ledger.note, "started", "service", policy=self.policy.digest)
-            await self._record_policy(self.policy)
-            await self._expire_due()
-        except BaseException:
-            await asyncio.to_thread(self.writer.stop)
-            raise
+        await self._note("started", "service", policy=self.policy.digest)
+        await self._record_policy(self.policy)
+        await self._expire_due()
         self._upkeep = asyncio.create_task(self._run_upkeep())
         for card in await self.list(status="pending"):
             if card.notice.status == "waiting" or not self.has_channels:
@@ -127,22 +112,42 @@ class Service:
                 self.on_new(card)
 
     async def stop(self) -> None:
-        """Answer waiting requests, finish pending writes, and stop."""
+        """Answer waiting requests, and stop."""
         self._hub.close()
-        try:
-            if self._upkeep is not None:
-                self._upkeep.cancel()
-                with suppress(asyncio.CancelledError):
-                    await self._upkeep
-            await self.writer.do(Ledger.note, "stopped", "service")
-        finally:
-            # Even if nothing can be written, so that no thread or file stays open.
-            await asyncio.to_thread(self.writer.stop)
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._upkeep
+        await self._note("stopped", "service")
 
     def release_waiters(self) -> None:
         """End every wait and event stream, because the server stops."""
         self._hub.close()
 
+    def write(
+        self, work: Callable[Concatenate[Ledger, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Make a change and publish it, from any thread but the event loop's, which it would block.
+        It is on disk before anyone learns of it.
+        """
+        with self.confirmations.writing(self.clock()) as ledger:
+            result = work(ledger, *args, **kwargs)
+        cards = ledger.changed.values()
+        try:
+            if ledger.entries:
+                head = (ledger.entries[-1].seq, ledger.entries[-1].digest)
+                with self._anchoring:
+                    self._head = max(self._head or head, head)
+                    self._anchor.write(*self._head)
+        except OSError as error:
+            logger.warning("the head of the audit was not anchored: %s", error)
+        self._hub.publish(cards)
+        for card in cards:
+            if card.status != "pending":
+                self.on_settled(card)
+        return result
+
+    _note = _writes(Ledger.note)
     check_writes = _writes(Ledger.check_writes)
     """Raise OutsideProblem if the database cannot be written to now."""
     log_out = _writes(credentials.log_out)
@@ -157,7 +162,7 @@ class Service:
 
     async def note(self, kind: AuditKind, by: Credential, id_: str = "", /, **about: Any) -> None:
         """Record in the audit what a person was shown."""
-        await self.writer.do(Ledger.note, kind, actor_of(by), id_, **about)
+        await self._note(kind, credentials.actor_of(by), id_, **about)
 
     async def viewed(self, card: Confirmation, by: Credential) -> None:
         """Record in the audit that a person was shown a confirmation."""
@@ -165,45 +170,40 @@ class Service:
 
     async def refused(self, actor: str, about: dict[str, Any], confirmation: str = "") -> None:
         """Record in the audit a request that was refused before it reached the service."""
-        await self.writer.do(Ledger.note, "refused", actor, confirmation, **about)
+        await self._note("refused", actor, confirmation, **about)
 
     async def authenticate(self, secret: str) -> Credential | None:
         """Return the credential of a token, key or session; None if it is unknown or expired."""
-        digest, now = credentials.secret_digest(secret), self.clock()
-        # Kept in a local: if the cache is replaced during the lookup, a stale result goes to the
-        # discarded cache.
-        cache = self._credentials
-        credential, cached_at = cache.get(digest, (None, -math.inf))
-        if not 0 <= now - cached_at < _CREDENTIAL_CACHE_S:
-            credential = await asyncio.to_thread(self.confirmations.find_credential, digest)
-            if credential is not None:
-                cache[digest] = (credential, now)
-        if credential is None or credential.expires_at is None or now < credential.expires_at:
+        digest = credentials.secret_digest(secret)
+        credential = await asyncio.to_thread(self.confirmations.find_credential, digest)
+        if credential is None or credential.expires_at is None:
             return credential
-        return None
+        return credential if self.clock() < credential.expires_at else None
 
     async def log_in(self, name: str, key: str) -> LoggedIn | Refusal:
-        return await self.writer.do(credentials.log_in, name, await self.authenticate(key))
+        credential = await self.authenticate(key)
+        return await asyncio.to_thread(self.write, credentials.log_in, name, credential)
 
     async def open_link(self, link: str) -> LoggedIn | Refusal:
         """Use a one-time link: open a session for its approver, or one that views its card."""
-        return await self.writer.do(credentials.open_link, self.signing.read_link(link))
+        opened = self.signing.read_link(link)
+        return await asyncio.to_thread(self.write, credentials.open_link, opened)
 
     async def submit(self, submission: Submission) -> Accepted | Refusal:
-        policy = self.policy
-        rule = policy.rule_for(submission.action)
-        prepare_card = partial(prepare, submission, policy, has_channels=self.has_channels)
-        is_slow = rule.schema or rule.file_params or _is_long(submission.details)
-        try:
-            card = await self._in_thread(prepare_card) if is_slow else prepare_card()
-        except WrongInput as error:
-            about = {"code": "bad_request", "action": submission.action}
-            await self.refused(f"agent:{submission.requester}", about)
-            return Refusal("bad_request", str(error))
-        answer = await self.writer.do(submit, policy, submission, card)
+        answer = await asyncio.to_thread(self._submit, submission)
         if isinstance(answer, Accepted) and answer.is_new:
             self.on_new(answer.confirmation)
         return answer
+
+    def _submit(self, submission: Submission) -> Accepted | Refusal:
+        policy = self.policy
+        try:
+            card = prepare(submission, policy, has_channels=self.has_channels)
+        except WrongInput as error:
+            about = {"code": "bad_request", "action": submission.action}
+            self.write(Ledger.note, "refused", f"agent:{submission.requester}", **about)
+            return Refusal("bad_request", str(error))
+        return self.write(submit, policy, submission, card)
 
     async def get(self, id_: str) -> Confirmation | None:
         """Return a card by its id or a prefix of it; an overdue one is expired first."""
@@ -237,30 +237,23 @@ class Service:
     async def redeem(
         self, id_: str, by: Credential, digest: str, details: dict[str, Any] | None = None
     ) -> Granted | Refusal:
-        card, drift = await asyncio.to_thread(self.confirmations.find, id_), ""
+        return await asyncio.to_thread(self._redeem, id_, by, digest, details)
+
+    def _redeem(
+        self, id_: str, by: Credential, digest: str, details: dict[str, Any] | None
+    ) -> Granted | Refusal:
+        card, drift, policy = self.confirmations.find(id_), "", self.policy
         if card is not None and (bound := card.context.get("files")):
-            file_params = self.policy.rule_for(card.action).file_params
             try:
-                now = await self._in_thread(file_digests, card.approved_details, file_params)
+                now = file_digests(card.approved_details, policy.rule_for(card.action).file_params)
                 drift = "" if now == bound else "a file that it names has changed since then"
             except WrongInput as error:
                 drift = str(error)
-        return await self.writer.do(
-            redeem, self.policy, id_, by, digest=digest, details=details, drift=drift
-        )
+        return self.write(redeem, policy, id_, by, digest=digest, details=details, drift=drift)
 
     def record_notice(self, id_: str, notice: Notice) -> None:
-        """From any thread: record whether people were notified. The card then shows it."""
-        self.writer.soon(_record_notice, id_, notice)
-
-    def record_shown(self, ids: Sequence[str]) -> None:
-        """From any thread: record that these were announced only in the terminal."""
-        about: dict[str, Any] = {"channel": "terminal", "cards": [*ids]}
-        self.writer.soon(Ledger.note, "notified", "service", **about)
-
-    async def stats(self) -> Stats:
-        since = self.clock() - _STATS_DAYS * 86_400
-        return stats_of(await self.list(since=since), days=_STATS_DAYS)
+        """Record whether people were notified. The card then shows it."""
+        self.write(_record_notice, id_, notice)
 
     async def verify_audit(self) -> Verified:
         return await asyncio.to_thread(lambda: verify(self.confirmations, self._anchor.read()))
@@ -269,41 +262,11 @@ class Service:
         """Return the number and digest of the last entry this service wrote, for notices."""
         return self._head or self.confirmations.audit_head()
 
-    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run work that may take long in a thread, one at a time, so that others can proceed."""
-        async with self._long_work:
-            return await asyncio.to_thread(work, *args, **kwargs)
-
-    def _after_commit(self, ledger: Ledger) -> None:
-        """In the writer's thread: anchor the head, and publish what any process wrote."""
-        others: Sequence[AuditEntry] = ()
-        if self._head and (before := ledger.head_before[0]) > self._head[0]:
-            others = self.confirmations.audit(
-                limit=_MAX_FOREIGN_ENTRIES, after=self._head[0], before=before + 1
-            )
-        ids = {entry.confirmation for entry in others} - {"", *ledger.changed}
-        foreign = map(self.confirmations.find, ids)
-        cards = [*ledger.changed.values(), *(card for card in foreign if card is not None)]
-        try:
-            if entries := [*ledger.entries[-1:], *others[:1]]:
-                self._head = (entries[0].seq, entries[0].digest)
-                self._anchor.write(*self._head)
-        finally:
-            # Listeners are served even if the head cannot be anchored.
-            if any(entry.kind in _CREDENTIAL_EVENTS for entry in (*ledger.entries, *others)):
-                self._credentials = {}
-            self._hub.publish(cards)
-            for card in cards:
-                if card.status != "pending":
-                    self.on_settled(card)
-
     async def _expire_due(self) -> float | None:
-        """Expire overdue cards and return when the next one is due. This also detects what other
-        processes wrote.
-        """
+        """Expire overdue cards and return when the next one is due."""
         expired = 1
         while expired:
-            expired, next_due = await self.writer.do(expire_due)
+            expired, next_due = await asyncio.to_thread(self.write, expire_due)
         return next_due
 
     async def _run_upkeep(self) -> None:
@@ -339,14 +302,7 @@ class Service:
         last = await self.audit(limit=1, kind="policy_changed")
         if not last or last[0].about.get("digest") != policy.digest:
             about = {"digest": policy.digest, "policy": policy.describe()}
-            await self.writer.do(Ledger.note, "policy_changed", "service", **about)
-
-
-def _is_long(details: dict[str, Any]) -> bool:
-    try:
-        return len(repr(details)) > _MAX_INLINE_LENGTH
-    except RecursionError:
-        return True
+            await self._note("policy_changed", "service", **about)
 
 
 def _record_notice(ledger: Ledger, id_: str, notice: Notice) -> None:

@@ -5,7 +5,6 @@ import re
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, product
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from journeyman.confirm.credentials import actor_of, approver_refusal, is_name
 from journeyman.confirm.digest import same_json
-from journeyman.confirm.policy import Policy, Rule, check_details
+from journeyman.confirm.policy import Policy
 from journeyman.records.confirmation import (
     TIERS,
     Constraint,
@@ -24,9 +23,6 @@ from journeyman.records.confirmation import (
 )
 from journeyman.records.errors import WrongInput
 from journeyman.store.ledger import Ledger
-
-_MAX_COMBINATIONS = 256
-"""Combinations of values that are checked against a schema."""
 
 
 def entry_for(
@@ -110,18 +106,13 @@ def check_entry(entry: WhitelistEntry, policy: Policy) -> str:
     elif not TIERS[rule.tier].can_be_whitelisted:
         reason = f"the policy makes it {rule.tier}"
     elif not policy.may_whitelist(rule):
-        reason = "the policy requires several people or a one-time code"
+        reason = "the policy requires several people"
     if reason:
         return f"{entry.action!r} cannot be whitelisted: {reason}."
     if entry.requester not in ("", "anonymous") and not is_name(entry.requester):
         return f"{entry.requester!r} is not a valid name of an agent."
     if entry.expires_at is not None and not entry.added_at < entry.expires_at < math.inf:
         return "The entry would already have expired. Use a time in the future."
-    return _contradiction(entry, rule)
-
-
-def _contradiction(entry: WhitelistEntry, rule: Rule) -> str:
-    """Return why no parameters can satisfy the constraints, or an empty string if some can."""
     constraints = entry.constraints
     for name, constraint in constraints.items():
         if not all(name.split(".")):
@@ -130,16 +121,6 @@ def _contradiction(entry: WhitelistEntry, rule: Rule) -> str:
             return f"The constraint on {name!r} is empty or contradicts itself: no value matches."
         if any(other.startswith(f"{name}.") for other in constraints):
             return f"{name!r} and a value inside it have constraints. Constrain only one of them."
-    is_open = any(
-        constraint.equals is None and constraint.one_of is None
-        for constraint in constraints.values()
-    )
-    if rule.schema is None or not constraints or entry.other_parameters or is_open:
-        return ""
-    combinations = islice(product(*map(_examples, constraints.values())), _MAX_COMBINATIONS)
-    problems = [check_details(rule, _with_values(constraints, values)) for values in combinations]
-    if all(problems) and len(problems) < _MAX_COMBINATIONS:
-        return f"No such parameters match the policy's schema for {entry.action!r}: {problems[0]}"
     return ""
 
 
@@ -149,17 +130,6 @@ def _examples(constraint: Constraint) -> Sequence[Any]:
     values = (limit,) if constraint.one_of is None else constraint.one_of
     values = values if constraint.equals is None else (constraint.equals,)
     return [value for value in values if _allows(constraint, value)]
-
-
-def _with_values(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
-    details: dict[str, Any] = {}
-    for name, value in zip(names, values, strict=True):
-        *outer, last = name.split(".")
-        parent = details
-        for part in outer:
-            parent = parent.setdefault(part, {})
-        parent[last] = value
-    return details
 
 
 def add_entry(

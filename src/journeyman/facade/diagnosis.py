@@ -14,7 +14,7 @@ import msgspec
 from journeyman.agent.tools.confinement import filter_options
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.configuration import FLAG, Configuration
-from journeyman.confirm.service_options import BLOCKED_PORTS, FOREIGN_SERVICE, home_id, probe
+from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.model_check import check_model
 from journeyman.logs.registry import Readers
@@ -215,9 +215,6 @@ def _confinement(*, confine: bool) -> Finding:
 def _confirmations(settings: Settings, program: str) -> Finding:
     """Check whether confirmations are served on both ports, and whether browsers open the page."""
     what, confirm = "confirmations", settings.confirm
-    if confirm.page_port in BLOCKED_PORTS:
-        found = f"browsers refuse to open port {confirm.page_port}"
-        return Finding(what, "problem", found, f"{program} config set confirm.page_port 6080")
     ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
     probed = {name: probe(confirm.host, port) for name, port in ports.items()}
     for name, port in ports.items():

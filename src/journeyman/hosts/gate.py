@@ -177,7 +177,7 @@ class HostGate:
         except ConfirmationRefused as error:
             if error.code == "unauthenticated":
                 raise ServiceUnavailable(
-                    f"The service at {service.operations.url} does not know this host's token: "
+                    f"The service at {service.url} does not know this host's token: "
                     "another home's service answers there. Set confirm.port to a free port, or "
                     "confirm.url to the service to use."
                 ) from error

@@ -4,8 +4,9 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -51,141 +52,6 @@ class DeliveryReport(Struct, frozen=True, kw_only=True):
     undelivered: tuple[str, ...]
 
 
-class _Delivery(Struct, frozen=True, kw_only=True):
-    """A message on its way. `text` is the message under a heading, for terminals and files."""
-
-    message: RunMessage
-    text: str
-    terminal: Callable[[str], None]
-    attempts: int
-    pause_s: float
-    limit_s: float
-
-
-class Destination:
-    """One place that messages go to. A new kind is a subclass, listed in `_DESTINATIONS`.
-    `position` is its number in the job's list, by which errors name an address.
-    """
-
-    def __init__(self, place: str, position: int) -> None:
-        self.place = place
-        self.position = position
-
-    @classmethod
-    def accepts(cls, place: str) -> bool:
-        """Return whether this kind of destination handles the place."""
-        raise NotImplementedError
-
-    @property
-    def label(self) -> str:
-        """The destination as lists and messages show it, without secrets."""
-        return readable(self.place)
-
-    def check(self) -> None:
-        """Raise WrongInput, BadSetting or MissingPart if nothing can be delivered here."""
-
-    def find_problem(self) -> str:
-        """Return what would prevent a delivery now; the problem may be gone by the next run."""
-        return ""
-
-    def deliver(self, delivery: _Delivery) -> None:
-        """Deliver a message. Raise DeliveryFailed, JourneymanError or OSError."""
-        raise NotImplementedError
-
-
-class TerminalDestination(Destination):
-    @classmethod
-    def accepts(cls, place: str) -> bool:
-        return place == TERMINAL
-
-    def deliver(self, delivery: _Delivery) -> None:
-        delivery.terminal(delivery.text)
-
-
-class FileDestination(Destination):
-    """A plain file that messages are appended to."""
-
-    @classmethod
-    def accepts(cls, place: str) -> bool:
-        return place.startswith(FILE)
-
-    def check(self) -> None:
-        self._path()
-
-    def find_problem(self) -> str:
-        folder = self._path().parent
-        if folder.is_dir():
-            return ""
-        return f"{self.label}: the folder {readable(str(folder))} does not exist."
-
-    def deliver(self, delivery: _Delivery) -> None:
-        _append(self._path(), delivery.text)
-
-    def _path(self) -> Path:
-        name = self.place.removeprefix(FILE)
-        path = Path(name)
-        is_path = path.is_absolute() and path.anchor == "/" and not name.endswith("/")
-        if (
-            not is_path
-            or "\0" in name
-            or path.is_symlink()
-            or (path.exists() and not path.is_file())
-        ):
-            raise WrongInput(
-                f"A job cannot deliver to {readable(self.place)!r}: it must be the absolute path "
-                "of a plain file, not a link. Write it as in file:/home/me/answers.md."
-            )
-        return path
-
-
-class ServiceDestination(Destination):
-    """A notification service behind an address, which is secret except for its scheme."""
-
-    @classmethod
-    def accepts(cls, place: str) -> bool:  # noqa: ARG003 - whatever the other kinds do not accept
-        return True
-
-    @property
-    def label(self) -> str:
-        scheme = url_scheme(self.place)
-        return f"{scheme} (…)" if scheme else "an address (…)"
-
-    def check(self) -> None:
-        self._open()
-
-    def deliver(self, delivery: _Delivery) -> None:
-        service, message = self._open(delivery.attempts, delivery.pause_s), delivery.message
-
-        def send() -> None:
-            body = _outgoing(readable(message.body))
-            service.send(
-                _outgoing(readable_line(message.title)),
-                lambda limit, _: truncate_middle(body, limit),
-                "success" if message.is_good else "failure",
-            )
-
-        call_within(delivery.limit_s, send)
-
-    def _open(self, attempts: int = 1, pause_s: float = 0.0) -> NotificationService:
-        if not url_scheme(self.place):
-            raise WrongInput(
-                f"The delivery address number {self.position} is not valid: write terminal, "
-                "file:/path/of/a/file, or the address of a service, as in ntfy://…"
-            )
-        return open_service(
-            self.place,
-            label=f"The delivery address number {self.position}",
-            about="Journeyman jobs",
-            extra="jobs",
-            attempts=attempts,
-            pause_s=pause_s,
-        )
-
-
-_DESTINATIONS: Final = (TerminalDestination, FileDestination, ServiceDestination)
-"""In order: the first kind that accepts a place handles it."""
-
-
 def run_message(job: Job, run: Run) -> RunMessage:
     """Return the message about a run, with the job as it is after the run. Its last line says where
     the full output is.
@@ -210,19 +76,29 @@ def run_message(job: Job, run: Run) -> RunMessage:
 
 def check_destinations(places: Sequence[str]) -> None:
     """Raise WrongInput, BadSetting or MissingPart for a place that cannot be delivered to."""
-    for destination in _destinations(places):
-        destination.check()
+    for position, place in enumerate(places, start=1):
+        if place.startswith(FILE):
+            _file_path(place)
+        elif place != TERMINAL:
+            _open_service(place, position)
 
 
 def find_destination_problems(places: Sequence[str]) -> list[str]:
     """Return what would prevent deliveries now; the problems may be gone by the next run."""
-    problems = (destination.find_problem() for destination in _destinations(places))
-    return [problem for problem in problems if problem]
+    folders = [_file_path(place).parent for place in places if place.startswith(FILE)]
+    return [
+        f"The folder {readable(str(folder))} that the job delivers to does not exist."
+        for folder in folders
+        if not folder.is_dir()
+    ]
 
 
 def destination_label(place: str) -> str:
     """Return a place for lists and messages: of an address only the service, the rest is secret."""
-    return _destination(place).label
+    if place == TERMINAL or place.startswith(FILE):
+        return readable(place)
+    scheme = url_scheme(place)
+    return f"{scheme} (…)" if scheme else "an address (…)"
 
 
 def deliver(
@@ -239,37 +115,61 @@ def deliver(
     """Deliver a message to every place, each within `limit_s`. Failures are in the report."""
     time = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
     heading = f"## {readable_line(message.title)}\n{time}, job {readable_line(job)}"
-    delivery = _Delivery(
-        message=message,
-        text=f"{heading}\n\n{readable(message.body)}\n\n",
-        terminal=terminal,
-        attempts=attempts,
-        pause_s=pause_s,
-        limit_s=limit_s,
-    )
+    text = f"{heading}\n\n{readable(message.body)}\n\n"
     delivered: list[str] = []
     undelivered: list[str] = []
-    for destination in _destinations(places):
+    for position, place in enumerate(places, start=1):
+        label = destination_label(place)
         try:
-            destination.deliver(delivery)
+            if place == TERMINAL:
+                terminal(text)
+            elif place.startswith(FILE):
+                _append(_file_path(place), text)
+            else:
+                service = _open_service(place, position, attempts=attempts, pause_s=pause_s)
+                call_within(limit_s, partial(_send, service, message))
         except (DeliveryFailed, JourneymanError) as error:
-            undelivered.append(f"{destination.label}: {error}")
+            undelivered.append(f"{label}: {error}")
         except (OSError, ValueError) as error:  # ValueError: the terminal is closed
             reason = getattr(error, "strerror", None) or "it cannot be written to"
-            undelivered.append(f"{destination.label}: {reason}")
+            undelivered.append(f"{label}: {reason}")
         except Exception:  # noqa: BLE001 - from a service's own code, or the caller's terminal
-            undelivered.append(f"{destination.label}: it failed unexpectedly")
+            undelivered.append(f"{label}: it failed unexpectedly")
         else:
-            delivered.append(destination.label)
+            delivered.append(label)
     return DeliveryReport(delivered=tuple(delivered), undelivered=tuple(undelivered))
 
 
-def _destinations(places: Sequence[str]) -> list[Destination]:
-    return [_destination(place, position) for position, place in enumerate(places, start=1)]
+def _file_path(place: str) -> Path:
+    name = place.removeprefix(FILE)
+    path = Path(name)
+    is_path = path.is_absolute() and path.anchor == "/" and not name.endswith("/")
+    if not is_path or "\0" in name or path.is_symlink() or (path.exists() and not path.is_file()):
+        raise WrongInput(
+            f"A job cannot deliver to {readable(place)!r}: it must be the absolute path of a plain "
+            "file, not a link. Write it as in file:/home/me/answers.md."
+        )
+    return path
 
 
-def _destination(place: str, position: int = 1) -> Destination:
-    return next(kind for kind in _DESTINATIONS if kind.accepts(place))(place, position)
+def _open_service(place: str, position: int, **retries: Any) -> NotificationService:
+    """Return the service behind an address. `position` names it in errors, which show no secret."""
+    label = f"The delivery address number {position}"
+    if not url_scheme(place):
+        raise WrongInput(
+            f"{label} is not valid: write terminal, file:/path/of/a/file, or the address of a "
+            "service, as in ntfy://…"
+        )
+    return open_service(place, label=label, about="Journeyman jobs", extra="jobs", **retries)
+
+
+def _send(service: NotificationService, message: RunMessage) -> None:
+    body = _outgoing(readable(message.body))
+    service.send(
+        _outgoing(readable_line(message.title)),
+        lambda limit, _: truncate_middle(body, limit),
+        "success" if message.is_good else "failure",
+    )
 
 
 def _append(path: Path, text: str) -> None:

@@ -1,22 +1,18 @@
 """Cron expressions and the occurrences of a schedule: the next one, the next few, and the latest
-missed one. Results do not depend on the instant from which occurrences are enumerated.
+missed one.
 """
 
 import math
 import re
-from copy import copy
-from datetime import datetime, timedelta
-from functools import lru_cache
+from datetime import datetime
 from itertools import count
-from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 from cronsim.explain import Expression
 
-from journeyman.jobs.time_zones import clock_reading, find_change, get_zone, instant
+from journeyman.jobs.time_zones import get_zone
 from journeyman.records.errors import WrongInput
 from journeyman.records.job import Schedule
-from journeyman.text.durations import DAY_S
 
 NICKNAMES = {
     "@hourly": "0 * * * *",
@@ -40,12 +36,6 @@ _FIELDS = {
 }
 _EARLIEST = datetime(1970, 1, 1)  # noqa: DTZ001 - cronsim requires a start; local times have no zone
 
-_CHANGE_WINDOW_S = 2 * DAY_S
-"""Longer than any clock change, shorter than the time between two of them."""
-_MAX_GAP_S = 50 * 366 * DAY_S
-"""No expression has a longer gap: the 29th of February is a Monday within 40 years."""
-_SECOND = timedelta(seconds=1)
-
 
 def check_cron(expression: str) -> None:
     """Raise WrongInput, with the reason, if an expression is not valid."""
@@ -53,14 +43,14 @@ def check_cron(expression: str) -> None:
     if len(fields) != len(_FIELDS):
         raise WrongInput(f"it has {len(fields)} fields instead of the five {', '.join(_FIELDS)}")
     try:
-        sim = _cron(expression)
+        sim = CronSim(expression, _EARLIEST)
     except CronSimError as error:
         name = str(error).removeprefix("Bad ")
         if name not in _FIELDS:
             raise WrongInput(str(error)) from error
         value = fields[list(_FIELDS).index(name)]
         raise WrongInput(f"{value!r} is not a valid {name}, which is {_FIELDS[name][0]}") from error
-    if _next_local(sim, _EARLIEST) is None:
+    if next(sim, None) is None:
         raise WrongInput("it never occurs")
     for field, (name, (accepted, max_step)) in zip(fields, _FIELDS.items(), strict=True):
         if max(map(int, re.findall(r"/([0-9]+)", field)), default=0) > max_step:
@@ -100,13 +90,11 @@ def next_occurrence(schedule: Schedule, after: float) -> float | None:
             times = (schedule.at + number * schedule.seconds for number in count(first))
             return next(time for time in times if time > after)
         case "cron":
-            sim, zone = _cron(schedule.cron), get_zone(schedule.timezone)
-            # Debian's rule: minutes or hours that start with a star follow elapsed time.
-            is_wildcard = schedule.cron.startswith("*") or schedule.cron.split()[1].startswith("*")
-            at = (_next_by_elapsed_time if is_wildcard else _next_by_local_time)(
-                sim, zone, math.floor(after)
-            )
-            return None if at is None else float(at)
+            # cronsim follows Debian's rules: a skipped time runs after the gap, a repeated one the
+            # first time, and minutes or hours that start with a star follow elapsed time.
+            start = datetime.fromtimestamp(math.floor(after), get_zone(schedule.timezone))
+            times = (time.timestamp() for time in CronSim(schedule.cron, start))
+            return next((time for time in times if time > after), None)
 
 
 def next_occurrences(schedule: Schedule, after: float, limit: int) -> list[float]:
@@ -131,50 +119,6 @@ def latest_due(schedule: Schedule, due: float, now: float) -> tuple[float, int]:
         time = next_occurrence(schedule, time) or at
         missed += 1
     return at, missed
-
-
-@lru_cache(maxsize=1024)
-def _cron(expression: str) -> CronSim:
-    return CronSim(expression, _EARLIEST)
-
-
-def _next_local(sim: CronSim, local: datetime) -> datetime | None:
-    """Return the first matching local time after another, or None if there is none."""
-    sim = copy(sim)  # the cached one is shared by all threads
-    sim.dt = local
-    return next(sim, None)
-
-
-def _next_by_local_time(sim: CronSim, zone: ZoneInfo, after: int) -> int | None:
-    """Run at each local time once: a skipped time right after the gap, a repeated time at its first
-    occurrence. In the second pass of a repeated hour, its times are in the past.
-    """
-    local = _next_local(sim, clock_reading(after, zone))
-    while local is not None and instant(local, zone) <= after:
-        local = _next_local(sim, local)
-    return None if local is None else instant(local, zone)
-
-
-def _next_by_elapsed_time(sim: CronSim, zone: ZoneInfo, after: int) -> int | None:
-    """Run whenever the clocks show a matching time, including repeated ones."""
-    last = after + _MAX_GAP_S
-    reading = clock_reading(after, zone)
-    local = _next_local(sim, reading)
-    while local is not None and after < last:  # some times are always skipped
-        at = after + round((local - reading).total_seconds())
-        change = find_change(after, min(at, after + _CHANGE_WINDOW_S), zone)
-        if change is not None:
-            # Nothing matches before the change; the search continues from the changed clocks.
-            after, reading = change, clock_reading(change, zone)
-            local = _next_local(sim, reading - _SECOND)
-        elif at - after <= _CHANGE_WINDOW_S:
-            return at
-        else:
-            # No clock change on the way can make it match earlier than this.
-            after = max(after + _CHANGE_WINDOW_S, at - _CHANGE_WINDOW_S)
-            reading = clock_reading(after, zone)
-            local = _next_local(sim, reading)
-    return None
 
 
 def _latest_between(schedule: Schedule, due: float, now: float) -> float:

@@ -15,7 +15,6 @@ from journeyman.text.truncation import truncate
 FINISH = "finish"
 NO_ANSWER = "The agent gave no answer."
 NO_REASON = "The agent reported a failure without a reason."
-ADMITTED_FAILURE = "The answer states that the job failed."
 SILENT_WITH_TEXT = "The answer had [SILENT] and other text; the text is delivered."
 
 _STOP_OUTCOMES: Mapping[StopReason, tuple[RunStatus, str]] = {
@@ -35,15 +34,12 @@ _STOP_OUTCOMES: Mapping[StopReason, tuple[RunStatus, str]] = {
 _BLANKS = " \t\r\n\ufeff\u200b\u2060"
 _MARKUP = "`'\"*_~“”‘’«»"
 _FENCE_LANGUAGE = re.compile(r"\A```\w+(?=\n)")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-# At the start of a line or a list item, after a word and a colon, or quoted at the start of the
-# answer.
 _SCRIPT_FAILED = re.compile(
-    r"(?:^[ \t#*_`'\"“-]*(?:\d+[.)][ \t]*)?|(?<=: )|\A>[> \t]*)"
-    r"\[\s*SCRIPT[ _-]?FAILED\s*:?(?P<inside>[^\]\n]*)\](?P<rest>[^\n]*)"
+    r"^[ \t#*_`'\"“-]*\[\s*SCRIPT[ _-]?FAILED\s*:?(?P<inside>[^\]\n]*)\](?P<rest>[^\n]*)"
     r"(?P<next>(?:\n+[^\n]+)?)",
-    re.M | re.IGNORECASE,
+    re.MULTILINE | re.IGNORECASE,
 )
+"""At the beginning of a line."""
 _MAX_REASON = 300
 _MAX_SUMMARY = 20_000
 
@@ -90,49 +86,6 @@ def finish_tool(on_finish: Callable[[FinishReport], None]) -> Tool:
     )
 
 
-_CANNOT = (
-    r"(?:could not|couldn't|cannot|can't|failed to|wasn't able to"
-    r"|(?:was|am|have been) (?:unable|not able) to)"
-)
-_DO = (
-    r"(?:complete|finish|carry out|perform|run|execute|do|help|proceed|produce|generate|create|make"
-    r"|write|access|reach|connect|read|fetch|retrieve|log in)\b"
-)
-_WORK = r"(?:the|this) (?:[\w-]+ ){0,2}(?:task|job|run|script|command)"
-_RESULT = r"(?:report|summary|digest|overview|list|analysis|statistics)"
-_CLAUSE_END = r"(?=[.:;,!]|$)"
-
-_FAILURES = (
-    rf"I {_CANNOT} {_DO}",
-    rf"(?:unable to|failed to|could not) {_DO} th(?:e|is)\b",
-    r"I (?:gave up|had to (?:stop|abort|give up))\b",
-    r"I (?:do not|don't) have (?:access to|the tool)",
-    r"as an AI\b",
-    rf"{_WORK} (?:(?:has )?failed(?: with| because|{_CLAUSE_END})|crashed|timed out|aborted)",
-    rf"{_WORK} (?:could not be|was not|has not been|did not|didn't) (?:run|complete|finish)",
-    rf"(?:no|the|today's) (?:\w+ )?{_RESULT} (?:could not|could|was not|has not) be",
-    r"(?:task|job|run|script|command|status:|(?:script )?execution)"
-    rf" (?:failed|aborted|incomplete|not completed){_CLAUSE_END}",
-    r"(?:fatal )?error: (?!none\b|no |0\b)",
-    r"error (?:running|executing)\b",
-    r"Traceback \(most recent call last\):?\W*$",
-)
-FAILURES = re.compile("|".join(_FAILURES), re.IGNORECASE)
-"""Openings of an answer that admit a failure, for agents that do not call the tool. Few and
-unambiguous."""
-
-_PREAMBLE = re.compile(
-    r"\A(?:[#*_\s]|(?:unfortunately|sadly|regrettably|apologies|(?:I am )?sorry|I am afraid"
-    r"|result|note)[,:]? (?:but )?)*",
-    re.IGNORECASE,
-)
-_QUALIFIED = re.compile(
-    r"\b(?:at first|but|however|instead|(?:one|some|\d+) of|step|only|others?|else|overnight)\b",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
-
-
 class Outcome(Struct, frozen=True, kw_only=True):
     """The outcome of a run. `reason` states why it is not ok; `remarks` note oddities if it is."""
 
@@ -163,46 +116,15 @@ def determine_outcome(
             return Outcome(status="failed", reason=report.summary or NO_REASON, answer=answer)
         # Some models put everything into the summary, and then answer only "Done.".
         answer = max(answer, report.summary, key=len)
-    elif admits_failure(answer):
-        return Outcome(status="failed", reason=ADMITTED_FAILURE, answer=answer)
     if not answer:
         return Outcome(status="failed", reason=NO_ANSWER)
     text = _without_silent(answer)
     return Outcome(status="ok", remarks=(SILENT_WITH_TEXT,) if text != answer else (), answer=text)
 
 
-def admits_failure(answer: str) -> bool:
-    """Return whether an answer, outside code fences, begins by stating that the job failed."""
-    prose = outside_fences(answer).replace("’", "'").replace("I'm ", "I am ")
-    first = _SENTENCE_END.split(_PREAMBLE.sub("", prose), maxsplit=1)[0]
-    match = FAILURES.match(first)
-    return match is not None and not _QUALIFIED.search(first, match.end())
-
-
-def outside_fences(text: str) -> str:
-    """Return a text without its code fences, or their content if there is nothing else. An unclosed
-    fence does not count: small models forget to close them and then continue with prose.
-    """
-    outside: list[str] = []
-    fenced: list[str] = []
-    opened: list[str] = []
-    fence = ""
-    for line in text.splitlines():
-        marker = _FENCE.match(line)
-        if opened and marker and marker[1].startswith(fence) and not marker[2].strip():
-            fenced += opened[1:]
-            opened = []
-        elif marker and not opened:
-            fence, opened = marker[1], [line]
-        else:
-            (opened or outside).append(line)
-    prose = "\n".join(outside + opened)
-    return prose if prose.strip() else "\n".join(fenced)
-
-
 def _script_failure(answer: str) -> str:
     """Return the reason after the marker for a failed script, or an empty string without one."""
-    match = _SCRIPT_FAILED.search(outside_fences(answer))
+    match = _SCRIPT_FAILED.search(answer)
     if not match:
         return ""
     for part in ("rest", "inside", "next"):

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from journeyman.jobs.occurrences import NICKNAMES, check_cron, describe_cron
-from journeyman.jobs.time_zones import clock_reading, get_zone, instant, is_ambiguous
+from journeyman.jobs.time_zones import get_zone
 from journeyman.records.errors import WrongInput
 from journeyman.records.job import Schedule
 from journeyman.text.durations import DAY_S, describe_duration, parse_duration
@@ -41,7 +41,7 @@ def parse_schedule(text: str, *, timezone: str, now: float) -> ParsedSchedule:
         return _parse(" ".join(text.split()), zone, now)
     except WrongInput as error:
         quoted = repr(text if len(text) <= _MAX_QUOTED else text[:_MAX_QUOTED] + "…")
-        next_week = f"{clock_reading(int(now), zone) + timedelta(days=7):%Y-%m-%d}"
+        next_week = f"{datetime.fromtimestamp(now, zone) + timedelta(days=7):%Y-%m-%d}"
         raise WrongInput(
             f"The schedule {quoted} cannot be used: {error}. Write for example: "
             "in 30m (once), every 2 hours, every monday 09:00, every weekday 18:30, 0 9 * * 1-5 "
@@ -140,12 +140,7 @@ def _parse_date(text: str, zone: ZoneInfo, now: float) -> ParsedSchedule:
         raise WrongInput(f"the year {date.year} is out of range")
     if date.tzinfo is not None:
         return _one_time(text, zone, now, date.timestamp())
-    at, remark = instant(date, zone), ""
-    if clock_reading(at, zone) != date:
-        remark = f", because the clocks skip {date:%H:%M} that day"
-    elif is_ambiguous(date, zone):
-        remark = f", the first of two occurrences of {date:%H:%M} that day"
-    return _one_time(text, zone, now, at, remark=remark)
+    return _one_time(text, zone, now, date.replace(tzinfo=zone).timestamp())
 
 
 def _cron_schedule(text: str, zone: ZoneInfo, expression: str, description: str) -> ParsedSchedule:
@@ -157,7 +152,7 @@ def _cron_schedule(text: str, zone: ZoneInfo, expression: str, description: str)
 
 
 def _one_time(
-    text: str, zone: ZoneInfo, now: float, at: float, *, lead: str = "", remark: str = ""
+    text: str, zone: ZoneInfo, now: float, at: float, *, lead: str = ""
 ) -> ParsedSchedule:
     if at - now > _MAX_DISTANCE_S:
         raise WrongInput("it is more than 100 years away")
@@ -166,7 +161,7 @@ def _one_time(
         raise WrongInput(f"{when} is in the past: it is now {_describe_moment(now, zone)}")
     description = f"Once, on {when}"
     schedule = Schedule(text=text, said=description, kind="once", timezone=zone.key, at=at)
-    return ParsedSchedule(schedule=schedule, description=f"Once, {lead}on {when}{remark}")
+    return ParsedSchedule(schedule=schedule, description=f"Once, {lead}on {when}")
 
 
 def _describe_moment(at: float, zone: ZoneInfo) -> str:

@@ -13,8 +13,7 @@ Tier = Literal["routine", "ask", "critical", "forbidden"]
 class TierTraits(Struct, frozen=True, kw_only=True):
     """What a tier implies. A person decides unless the action `is_automatic` or `is_forbidden`. A
     whitelist entry can replace the person if it `can_be_whitelisted`. If it `is_strict`, approving
-    takes the channels for critical actions, the short id typed on the page, and the one-time code
-    that the policy asks for.
+    takes the channels for critical actions, and the short id typed on the page.
     """
 
     is_automatic: bool = False
@@ -187,9 +186,6 @@ class Credential(Struct, frozen=True, kw_only=True):
     owner: str = ""
     """For an agent: the approver who owns it, and who cannot approve its requests."""
     telegram_id: int | None = None
-    has_totp: bool = False
-    wrong_codes_at: tuple[float, ...] = ()
-    """When wrong one-time codes were recently entered."""
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None
@@ -229,7 +225,7 @@ class AuditEntry(WrittenEntry, frozen=True, kw_only=True):
 
 
 RefusalCode = Literal[
-    "bad_request", "unauthenticated", "not_allowed", "own_request", "second_factor", "unknown",
+    "bad_request", "unauthenticated", "not_allowed", "own_request", "unknown",
     "already_settled", "expired", "lapsed", "digest_differs", "changed", "not_approved",
     "already_redeemed", "key_reused", "over_limit", "forbidden_action", "edit_not_allowed",
     "channel_not_allowed", "already_voted",

@@ -47,8 +47,6 @@ credentials = sa.Table(
     # The secret is long and random, so a plain digest cannot be reversed by guessing.
     sa.Column("secret_digest", sa.Text, nullable=False, unique=True),
     sa.Column("revoked", sa.Boolean, nullable=False),
-    sa.Column("totp_secret", sa.Text, nullable=False, default=""),
-    sa.Column("totp_step", sa.BigInteger, nullable=False, default=0),
     sa.Column("body", sa.Text, nullable=False),
     sa.Index("credentials_by_name", "kind", "name"),
     sqlite_autoincrement=True,

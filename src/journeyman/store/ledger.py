@@ -70,7 +70,6 @@ class Ledger:
         self._connection = connection
         self._chain = chain
         self.now = now
-        self.head_before = (chain.seq, chain.digest)
         self.entries: list[AuditEntry] = []
         """The audit entries written in this transaction."""
         self.changed: dict[str, Confirmation] = {}
@@ -207,12 +206,10 @@ class Ledger:
         values = values_of(record, table, revoked=False, body=json_text(record), **columns)
         self._connection.execute(table.insert(), values)
 
-    def save(self, record: WhitelistEntry | Credential, **columns: Any) -> None:
-        """Store a changed record. `columns` can set a credential's `totp_secret` and
-        `totp_step`.
-        """
+    def save(self, record: WhitelistEntry | Credential) -> None:
+        """Store a changed record."""
         table, revoked = _TABLES[type(record)], record.revoked_at is not None
-        values = {"revoked": revoked, "body": json_text(record), **columns}
+        values = {"revoked": revoked, "body": json_text(record)}
         self._connection.execute(table.update().where(table.c.id == record.id).values(values))
 
     def whitelisted(self, action: str) -> Sequence[WhitelistEntry]:
@@ -226,12 +223,6 @@ class Ledger:
         """Return the unrevoked credential of this kind and name, if any."""
         records = select_records(self._connection, Credential, kind=kind, name=name, revoked=False)
         return next(iter(records), None)
-
-    def totp_of(self, credential: Credential) -> tuple[str, int]:
-        """Return the secret for one-time codes, empty if there is none, and the last step used."""
-        columns = credentials.c
-        row = self._select(columns.totp_secret, columns.totp_step, id=credential.id).one()
-        return row.totp_secret, row.totp_step
 
     def owner_of(self, agent: str) -> str:
         """Return the approver who owns an agent, or ""."""

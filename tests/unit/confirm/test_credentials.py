@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from tests.confirm_core import confirm_core
@@ -72,14 +71,6 @@ def test_revoked_name_can_be_reused_with_a_new_secret(known: Confirmations) -> N
     assert known.find_credential(credentials.secret_digest(first)) is None
     assert known.find_credential(credentials.secret_digest(second)) is not None
     assert known.audit(limit=2, kind="credential_revoked")[0].actor == "approver:ann"
-
-
-def test_otpauth_url_names_the_approver(known: Confirmations) -> None:
-    with known.writing(NOW) as ledger:
-        secret, url = credentials.set_totp(ledger, "ann")
-    address = urlsplit(url)
-    assert (address.scheme, address.netloc, address.path) == ("otpauth", "totp", "/Journeyman:ann")
-    assert parse_qs(address.query)["secret"] == [secret]
 
 
 def test_sessions_start_with_a_key_and_expire(tmp_path: Path) -> None:

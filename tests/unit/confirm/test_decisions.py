@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import pyotp
 import pytest
 from tests.confirm_core import refused_as, viewing_of
 from tests.databases import database
@@ -65,8 +64,7 @@ def test_current_policy_applies_to_earlier_requests(desk: Desk) -> None:
     card = desk.card("tighten")
     now = Policy(rules=(Rule(action="tighten", tier="forbidden"),))
     assert refused_as(desk.decide(card, policy=now)) == "forbidden_action"
-    now = Policy(rules=(Rule(action="tighten", tier="critical", second_factor=True),))
-    assert refused_as(desk.decide(card, policy=now)) == "second_factor"
+    now = Policy(rules=(Rule(action="tighten", tier="critical"),))
     assert refused_as(desk.decide(card, policy=now, channel="telegram")) == "channel_not_allowed"
     denied = desk.decide(card, "deny", policy=Policy(rules=now.rules))
     assert isinstance(denied, Confirmation)
@@ -78,20 +76,6 @@ def test_denial_needs_no_digest_but_a_wrong_one_is_refused(desk: Desk) -> None:
     done = desk.decide(card, "deny", digest="", reason="why")
     assert isinstance(done, Confirmation)
     assert (done.status, done.reason, done.votes[0].choice) == ("denied", "why", "deny")
-
-
-def test_refused_decision_does_not_use_up_the_code(desk: Desk) -> None:
-    policy = Policy(second_factor=True, rate_limit=9)
-    with desk.known.writing(NOW) as ledger:
-        device = pyotp.TOTP(credentials.set_totp(ledger, "ann", "test")[0])
-    code = device.at(NOW + 1)
-    card = desk.card("delete_data", policy)
-    wrong = desk.decide(card, policy=policy, code=code, channel="page", typed="no")
-    assert refused_as(wrong) == "bad_request"
-    done = desk.decide(card, policy=policy, code=code, channel="page", typed=card.short_id)
-    assert isinstance(done, Confirmation)
-    other = desk.card("delete_data", policy, details={"n": 1})
-    assert refused_as(desk.decide(other, policy=policy, code=code)) == "second_factor"
 
 
 @table("choice", ["approve", "deny"])

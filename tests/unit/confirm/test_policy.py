@@ -1,7 +1,6 @@
 """The policy: its rules, the list of actions that can never be bypassed, and its file."""
 
 import re
-import socket
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
@@ -13,7 +12,6 @@ from journeyman.confirm.policy import (
     NEVER_BYPASS,
     Policy,
     Rule,
-    check_details,
     edit_problem,
     read_policy,
 )
@@ -78,14 +76,13 @@ def test_similar_names_keep_their_rule(action: str) -> None:
 def test_weaker_rule_for_a_critical_action_keeps_only_its_strict_parts() -> None:
     easy = Rule(
         action="*", tier="ask", quorum=3, channels=("telegram", "api"), self_approval=True,
-        second_factor=False, rate_limit=2, file_params=("script",),
+        rate_limit=2, file_params=("script",),
     )  # fmt: skip
-    rule = Policy(rules=(easy,), second_factor=True).rule_for("delete_data")
+    rule = Policy(rules=(easy,)).rule_for("delete_data")
     assert (rule.tier, rule.quorum, rule.rate_limit) == ("critical", 3, 2)
     assert rule.file_params == ("script",)
     assert rule.channels == ("api",)
     assert rule.self_approval is False
-    assert rule.second_factor is True
 
 
 def test_critical_rule_may_set_channels_and_self_approval() -> None:
@@ -96,10 +93,9 @@ def test_critical_rule_may_set_channels_and_self_approval() -> None:
 
 
 def test_rule_inherits_defaults_from_the_policy() -> None:
-    one = policy(("pay", "critical"), self_approval=True, second_factor=True, rate_limit=4)
-    pay, other = one.rule_for("pay"), one.rule_for("other")
-    assert (pay.channels, pay.self_approval, pay.second_factor) == (("page", "api"), True, True)
-    assert other.second_factor is False
+    one = policy(("pay", "critical"), self_approval=True, rate_limit=4)
+    pay = one.rule_for("pay")
+    assert (pay.channels, pay.self_approval) == (("page", "api"), True)
     assert one.rate_limit_of(pay) == 4
     assert one.rate_limit_of(Rule(action="x", tier="ask", rate_limit=9)) == 9
 
@@ -144,52 +140,6 @@ def test_digest_changes_with_the_policy() -> None:
     assert len({one.digest, *(other.digest for other in others)}) == 6
 
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"to": {"$ref": "#/$defs/address"}, "count": {"type": "integer", "maximum": 3}},
-    "required": ["to"],
-    "additionalProperties": False,
-    "$defs": {"address": {"type": "string", "pattern": "@"}},
-}
-
-
-@table(
-    ("details", "problem"),
-    [
-        pytest.param({"to": "a@b", "count": 3}, "", id="fits"),
-        pytest.param({}, "'to' is a required property", id="missing"),
-        pytest.param({"to": "ab"}, "to: 'ab' does not match", id="pattern"),
-        pytest.param({"to": "a@b", "count": True}, "count: True is not", id="true-is-not-a-number"),
-        pytest.param({"to": "a@b", "x": 1}, "'x' was unexpected", id="unknown"),
-    ],
-)
-def test_details_are_checked_against_the_schema(details: dict[str, Any], problem: str) -> None:
-    found = check_details(Rule(action="a", tier="ask", schema=SCHEMA), details)
-    assert (problem in found) if problem else found == ""
-    assert check_details(Rule(action="a", tier="ask"), details) == ""
-
-
-@table("reference", ["#", "#/nowhere"])
-def test_unresolvable_schema_refuses_everything(reference: str) -> None:
-    rule = Rule(action="a", tier="ask", schema={"$ref": reference})
-    assert "cannot be checked" in check_details(rule, {})
-
-
-def test_schema_references_are_not_fetched() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setblocking(False)
-        address = f"http://127.0.0.1:{server.getsockname()[1]}/schema"
-        rule = Rule(action="a", tier="ask", schema={"$ref": address})
-        before = socket.getdefaulttimeout()
-        socket.setdefaulttimeout(2)
-        try:
-            assert "cannot be checked" in check_details(rule, {})
-        finally:
-            socket.setdefaulttimeout(before)
-        with pytest.raises(BlockingIOError):
-            server.accept()
-
-
 BEFORE = {"subject": "a", "to": "b", "n": 1}
 
 
@@ -218,7 +168,6 @@ FILE = """
 never_bypass = ["drop_table", "erase_*"]
 requester_limit = 30
 redeem_within_s = 60
-second_factor = true
 [[rules]]
 action = "send_email"
 tier = "ask"
@@ -227,12 +176,9 @@ edits = ["subject"]
 rate_limit = 30
 channels = ["page"]
 file_params = ["script"]
-second_factor = true
 self_approval = false
 reason = "mail leaves the company"
-[rules.schema]
-type = "object"
-required = ["to"]
+
 [[rules]]
 action = "read_*"
 tier = "routine"
@@ -250,15 +196,14 @@ def test_policy_file_is_read(tmp_path: Path) -> None:
     read = read_policy(written(tmp_path, FILE), rate_limit=7)
     mail = Rule(
         action="send_email", tier="ask", quorum=2, edits=("subject",), rate_limit=30,
-        channels=("page",), file_params=("script",), second_factor=True, self_approval=False,
-        reason="mail leaves the company", schema={"type": "object", "required": ["to"]},
+        channels=("page",), file_params=("script",), self_approval=False,
+        reason="mail leaves the company",
     )  # fmt: skip
     assert read == Policy(
         rules=(mail, Rule(action="read_*", tier="routine", edits=True)),
         more_never_bypass=("drop_table", "erase_*"),
         requester_limit=30,
         redeem_within_s=60,
-        second_factor=True,
         rate_limit=7,
     )
     assert read.rule_for("send_email").why == "rule 1 (send_email, ask): mail leaves the company"
@@ -293,7 +238,6 @@ RULE = '[[rules]]\naction = "a"\ntier = "ask"\n'
         pytest.param("never_bypass = ['']", "never_bypass", id="empty-name"),
         pytest.param("requester_limit = true", "Expected `int`", id="true-is-not-a-number"),
         pytest.param("redeem_within_s = 0", "`int` >= 1", id="zero"),
-        pytest.param("second_factor = 1", "Expected `bool`", id="not-a-boolean"),
         pytest.param('[[rules]]\ntier = "ask"', "required field `action`", id="no-action"),
         pytest.param(RULE + '[[rules]]\naction = "b"', r"`tier`.*rules\[1\]", id="no-tier"),
         pytest.param(RULE + "quorums = 2", "unknown field `quorums`", id="unknown-key-in-rule"),
@@ -307,16 +251,6 @@ RULE = '[[rules]]\naction = "a"\ntier = "ask"\n'
         pytest.param(RULE + 'edits = "subject"', r"\.edits", id="edits"),
         pytest.param(RULE + "file_params = [1]", r"\.file_params", id="file-params"),
         pytest.param(RULE + "reason = 1", r"\.reason", id="reason"),
-        pytest.param(RULE + "schema = 1", r"\.schema", id="schema-not-a-table"),
-        pytest.param(RULE + 'schema = {type = "text"}', "not valid under", id="bad-schema"),
-        pytest.param(RULE + 'schema = {pattern = "("}', "regex", id="bad-pattern"),
-        pytest.param(
-            RULE + 'schema = {"$ref" = "http://x/y"}', "refers to 'http", id="external-reference"
-        ),
-        pytest.param(
-            RULE + 'schema = {"$ref" = "#/no"}', "refers to '/no'", id="dangling-reference"
-        ),
-        pytest.param(RULE + "schema = {const = nan}", "exact JSON", id="nan"),
     ],
 )
 def test_invalid_policy_file_is_an_error(tmp_path: Path, text: str, problem: str) -> None:

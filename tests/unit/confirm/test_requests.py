@@ -12,7 +12,6 @@ from journeyman.confirm.policy import Policy, Rule
 from journeyman.confirm.requests import prepare, submit
 from journeyman.confirm.schemas import Accepted
 from journeyman.records.confirmation import Refusal, Submission
-from journeyman.records.errors import WrongInput
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.store import Store
 
@@ -20,7 +19,6 @@ NOW = 1_800_000_000.0
 POLICY = Policy(
     rules=(
         Rule(action="never", tier="forbidden"),
-        Rule(action="typed", tier="ask", schema={"required": ["n"]}),
         Rule(action="quorate", tier="ask", quorum=3),
     ),
     rate_limit=2,
@@ -74,9 +72,6 @@ def test_expired_confirmation_is_not_shared(known: Confirmations) -> None:
 def test_refused_requests_do_not_count(known: Confirmations) -> None:
     for _ in range(5):
         assert refused_as(ask(known, "d", action="never")) == "forbidden_action"
-        with pytest.raises(WrongInput, match="required property"):
-            ask(known, "d", action="typed")
-    assert accepted(known, "d", action="typed", details={"n": 1}).limit.remaining == 1
 
 
 def test_new_confirmation_follows_its_rule(known: Confirmations) -> None:
@@ -85,4 +80,4 @@ def test_new_confirmation_follows_its_rule(known: Confirmations) -> None:
     assert card.expires_at - card.created_at == 45
     assert card.notice.status == "waiting"
     assert card.id.startswith(card.short_id)
-    assert "rule 3" in card.rule
+    assert "rule 2" in card.rule

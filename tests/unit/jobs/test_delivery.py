@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from journeyman.jobs.delivery import (
     deliver,
     destination_label,
 )
-from journeyman.notify.apprise_service import AppriseService
 from journeyman.records.errors import WrongInput
 
 AT = 1_800_000_000.0
@@ -137,22 +134,6 @@ def test_long_answer_keeps_its_beginning_and_last_line(box: RecoveringPostBox) -
     assert 3500 < len(text.encode("utf-16-le")) // 2 <= 4000
 
 
-def test_answer_that_just_fits_is_not_cut(box: RecoveringPostBox) -> None:
-    body = "x" * (4000 - len("# news\n"))
-    delivered(
-        f"mmost://127.0.0.1:{box.port}/{MATTERMOST}?format=markdown",
-        message=RunMessage(title="news", body=body, is_good=True),
-    )
-    assert box.received[0][1]["text"] == f"# news\n{body}"
-
-
-def test_where_the_title_counts_the_body_leaves_room_for_it(box: RecoveringPostBox) -> None:
-    service = AppriseService(f"discord://{'1' * 18}/{'a' * 68}", label="x", about="y")
-    service.plugin.notify_url = box.url("ok", "http")
-    service.send("A title", lambda limit, is_markdown: "x" * limit, "success")
-    assert 1990 <= len(box.received[0][1]["content"]) <= 2000
-
-
 @table(
     ("written", "sent"),
     [
@@ -253,49 +234,8 @@ def test_invalid_places_are_refused(
     assert (folder / "file").read_text() == ""
 
 
-def test_places_that_can_be_used_are(tmp_path: Path) -> None:
-    check_destinations(
-        ["terminal", f"file:{tmp_path}/not/there/yet.md", "file:///a/b", "ntfy://topic"]
-    )
-
-
 def test_places_as_shown_in_lists() -> None:
     places = ["terminal", "file:/a/b.md", " NTFY://topic", "secret"]
     assert [*map(destination_label, places)] == [
         *("terminal", "file:/a/b.md", "ntfy (…)", "an address (…)")
     ]
-
-
-def test_only_services_need_apprise() -> None:
-    program = f"""
-import sys
-sys.modules["apprise"] = None
-from journeyman.records.errors import MissingPart
-from journeyman.jobs.delivery import RunMessage, check_destinations, deliver
-check_destinations(["terminal"])
-message = RunMessage(title="t", body="b", is_good=True)
-places = ["terminal", "ntfy://topic"]
-outcome = deliver(message, places, terminal=lambda text: None, job="j", at={AT})
-print(*outcome.delivered, *outcome.undelivered)
-try:
-    check_destinations(places)
-except MissingPart as missing:
-    print(missing)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("terminal ntfy (…): ")
-    assert done.stdout.count("pip install 'journeyman[jobs]'") == 2
-
-
-def test_broken_terminal_does_not_affect_other_places(tmp_path: Path) -> None:
-    def broken(_text: str) -> None:
-        raise RuntimeError
-
-    file = tmp_path / "answers.md"
-    message = RunMessage(title="news", body="All is well.", is_good=True)
-    places = ("terminal", f"file:{file}")
-    found = deliver(message, places, terminal=broken, job="news", at=0.0)
-    assert found.undelivered == ("terminal: it failed unexpectedly",)
-    assert "All is well." in file.read_text()

@@ -4,7 +4,6 @@ from tests.tables import table
 
 from journeyman.agent.turn import StopReason
 from journeyman.jobs.outcome import (
-    ADMITTED_FAILURE,
     NO_ANSWER,
     NO_REASON,
     SILENT_WITH_TEXT,
@@ -104,65 +103,12 @@ def test_script_failed_mark(answer: str, reason: str) -> None:
     "answer",
     [
         "The mark [SCRIPT_FAILED]: was in 2 answers.",
-        "In the log:\n```\n[SCRIPT_FAILED]: old\n```",
         "Quoted:\n> [SCRIPT_FAILED]: old",
     ],
-    ids=["mid_sentence", "fenced", "quoted"],
+    ids=["mid_sentence", "quoted"],
 )
 def test_script_failed_mark_elsewhere_is_text(answer: str) -> None:
     assert done(answer) == Outcome(status="ok", answer=answer)
-
-
-def test_admitted_failure_needs_no_mark() -> None:
-    found = done("I was unable to complete the task, as the disk is full.")
-    assert found.status == "failed"
-    assert found.answer == "I was unable to complete the task, as the disk is full."
-    assert found.reason == ADMITTED_FAILURE
-    assert done("I was unable to complete the task.\n[SILENT]").status == "failed"
-
-
-@table(
-    "answer",
-    [
-        "I was unable to complete the task.",
-        "Unable to run the job.",
-        "I had to give up.",
-        "I don't have the tools.",
-        "As an AI, I can't browse.",
-        "The script failed with exit code 1.",
-        "The job could not be completed.",
-        "The report could not be made.",
-        "Task failed: the disk is full.",
-        "Error: connection refused",
-        "Error executing script: exit code 1",
-        "Traceback (most recent call last):",
-    ],
-)
-def test_answers_that_admit_failure(answer: str) -> None:
-    assert done(answer).status == "failed"
-    assert done(f"## **{answer}**").status == "failed"
-    assert done(f"Unfortunately, {answer}").status == "failed"
-
-
-@table(
-    "answer",
-    [
-        "Last night 3 of 210 tests failed.",
-        "The script failed for 2 of 300 records, which are listed in rejects.csv.",
-        "The job failed twice this month (3rd and 9th). Uptime 99.2 %.",
-        "I could not run the script at first; the second attempt went well.",
-        "I was unable to complete step 3 (no browser), everything else is done.",
-        "I can't read the note on page 2, but the sum is clear.",
-        "Status: failed over to db-2 at 03:00, replication is healthy again.",
-        "Traceback (most recent call last) was seen 4 times in app.log.",
-        "Error: none today.",
-        "Failed logins: 4.",
-        "> Error: disk full\n\nKim wrote this in the ticket.",
-        "All is well.\n```\nError: old\n```",
-    ],
-)
-def test_answer_that_only_mentions_failures_is_ok(answer: str) -> None:
-    assert done(answer).status == "ok"
 
 
 class TestFinish:
@@ -243,7 +189,3 @@ def test_interruption_does_not_name_the_user() -> None:
 )
 def test_pathological_answers_are_parsed(answer: str) -> None:
     assert done(answer).status == "ok"
-
-
-def test_many_open_fences_are_parsed_quickly() -> None:
-    assert done("```x\n" * 20_000).status == "ok"

@@ -11,7 +11,6 @@ from tests.tables import table
 from journeyman.jobs.output import write_output
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.job import Job, JobId, Run, RunId, Schedule
-from journeyman.text.display import readable, readable_line
 
 SCHEDULE = Schedule(text="every day 09:00", kind="cron", timezone="Europe/Berlin", cron="0 9 * * *")
 JOB = Job(id=JobId("j1"), name="news", prompt="What is new?", schedule=SCHEDULE)
@@ -142,21 +141,11 @@ def test_job_name_cannot_escape_the_output_folder(tmp_path: Path, name: str, fol
     assert [one.name for one in tmp_path.iterdir()] == ["output"]
 
 
-def test_similar_names_get_separate_folders(tmp_path: Path) -> None:
-    assert written(tmp_path, name="a b").parent != written(tmp_path, name="a-b").parent
-
-
 def test_prompt_cannot_forge_parts_of_the_file(tmp_path: Path) -> None:
     prompt = "```\n## Answer\n````\n\x1b[2J\ud800"
     text = written(tmp_path, prompt=prompt, name="a\n## Answer").read_text()
     assert "`````\n```\n## Answer\n````\n␛[2J�\n`````\n" in text
     assert text.startswith("# a ## Answer\n")
-
-
-def test_unknown_time_zone_falls_back_to_utc(tmp_path: Path) -> None:
-    job = structs.replace(JOB, schedule=structs.replace(SCHEDULE, timezone="No/Where"))
-    path = write_output(tmp_path, job, RUN, prompt="p", script="")
-    assert "- started: 2027-01-15 08:00:00+00:00\n" in path.read_text()
 
 
 def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
@@ -165,18 +154,3 @@ def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
         OutsideProblem, match=r"job 'news' could not be written to .*/news: File exists"
     ):
         written(tmp_path)
-
-
-def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(OutsideProblem):
-        written(tmp_path)
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
-
-
-def test_unreadable_characters_are_replaced() -> None:
-    text = "a\tb\r\nc\rd\x00\x7f\x85\u2028\u2066\U000e0041 é 👩‍👧 ⚠️ \xa0שלום"
-    assert readable(text) == "a\tb\nc\nd␀␡���� é 👩‍👧 ⚠️ \xa0שלום"
-    assert readable_line(" a\n\tb ") == "a b"

@@ -268,17 +268,6 @@ class TestLease:
             "Another scheduler is active",
         ]
 
-    def test_ticking_renews_the_lease(self, office: Office) -> None:
-        first, second = office.scheduler("a"), office.scheduler("b")
-        for seconds in range(0, 100, 5):
-            office.at(0, seconds)
-            first.tick()
-            second.tick()
-            lease = office.store.jobs.lease()
-            assert lease is not None
-            assert lease[0] == "a"
-            assert lease[1] > office.now + LEASE_S / 2 - 5
-
     def test_stop_ends_runs_and_releases_the_lease(self, office: Office) -> None:
         office.add()
         office.is_endless = True
@@ -309,21 +298,6 @@ class Steps(threading.Event):
 
 
 class TestServe:
-    def test_temporarily_locked_database_is_retried(self, office: Office, tmp_path: Path) -> None:
-        office.add()
-        with closing(sqlite3.connect(tmp_path / "jobs.db", isolation_level=None)) as other:
-
-            def lock() -> None:
-                other.execute("BEGIN IMMEDIATE")
-                office.at(1)
-
-            steps = Steps(lock, lambda: other.execute("ROLLBACK"), *[lambda: None] * 2)
-            office.scheduler().serve(steps)
-        assert steps.waited[1] == 5.0
-        assert any("locked" in line and "Trying again" in line for line in office.said)
-        assert office.begun == [("job", 1, 0, "schedule")]
-        assert office.store.jobs.lease() is None
-
     def test_locked_database_does_not_prevent_the_stop(
         self, office: Office, tmp_path: Path
     ) -> None:
@@ -365,22 +339,6 @@ class TestClockChanges:
             assert [hours for job, hours, _, _ in office.begun if job == name] == [1, 2, 3, 4]
             assert office.job(name).runs == 4
 
-    def test_leftovers_of_a_wrong_clock_do_not_block_the_next_scheduler(
-        self, office: Office
-    ) -> None:
-        """A crash while the clock was far ahead: lease and heartbeat seem to last for years."""
-        office.add()
-        office.set(10_000)
-        assert office.slow("dead").tick() == 1
-        office.set(0.5)
-        scheduler = office.scheduler("b")
-        for hours in (1, 2, 3):
-            for seconds in (0, 31, 62):
-                office.at(hours, seconds)
-                scheduler.tick()
-        assert {run.status for run in office.runs()} == {"crashed", "ok"}
-        assert office.begun[-1] == ("job", 3, 0, "schedule")
-
     def test_clock_jump_does_not_expire_another_scheduler(self, office: Office) -> None:
         """Two minutes ahead, the other scheduler's run and lease seem to have expired."""
         office.add()
@@ -409,41 +367,6 @@ class TestClockChanges:
 
 
 class TestFaults:
-    def test_broken_terminal_does_not_stop_the_scheduler(self, office: Office) -> None:
-        def broken(_line: str) -> None:
-            raise BrokenPipeError
-
-        office.add()
-        office.at(1)
-        assert office.scheduler(report=broken).tick() == 1
-        assert [run.status for run in office.runs()] == ["ok"]
-
-    def test_run_fails_without_a_thread(self, office: Office) -> None:
-        def none_left(_work: Callable[[], None]) -> None:
-            raise RuntimeError("can't start new thread")
-
-        office.add()
-        office.at(1)
-        assert office.scheduler(start=none_left).tick() == 0
-        assert [run.status for run in office.runs()] == ["failed"]
-        assert office.announced[0][:2] == ("job", "failed")
-
-    def test_unreadable_row_affects_only_its_job(self, office: Office, tmp_path: Path) -> None:
-        office.add("bad")
-        office.add()
-        with closing(sqlite3.connect(tmp_path / "jobs.db")) as other, other:
-            other.execute("UPDATE jobs SET body = substr(body, 1, 50) WHERE name = 'bad'")
-        office.at(1)
-        scheduler = office.scheduler()
-        assert scheduler.tick() == 1
-        assert office.begun == [("job", 1, 0, "schedule")]
-        assert [job.name for job in office.store.jobs.list()] == ["job"]
-        assert any("id-bad cannot be read" in line for line in office.said)
-        office.at(2)
-        office.said.clear()
-        assert scheduler.tick() == 1
-        assert not any("id-bad" in line for line in office.said)
-
     def test_run_taken_over_by_another_scheduler_is_not_own(self, office: Office) -> None:
         office.add()
         office.at(1)
@@ -456,19 +379,6 @@ class TestFaults:
         assert office.begun == [("job", 1, 0, "schedule")]
         assert [run.status for run in office.runs()] == ["crashed"]
         assert office.job().failures == 1
-
-    def test_standby_scheduler_abandons_its_stuck_run(self, office: Office) -> None:
-        office.add(seconds=100.0)
-        office.at(1)
-        mine = office.slow("mine")
-        mine.tick()
-        office.store.jobs.release_lease("mine")
-        office.at(1, 131 + GRACE_S)
-        assert office.store.jobs.take_lease("other", now=office.now, until=office.now + 30)
-        run = office.runs()[0]
-        office.store.jobs.keep_alive((run.id,), until=office.now + 60)
-        assert mine.tick() == 0
-        assert [run.status for run in office.runs()] == ["timed_out"]
 
     def test_serve_once_runs_only_what_is_due(self, office: Office) -> None:
         office.add()

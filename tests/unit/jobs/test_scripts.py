@@ -121,13 +121,6 @@ def test_long_output_keeps_its_beginning_and_end(folder: Path) -> None:
     assert f"{left_out:,} characters left out" in run.output
 
 
-def test_invalid_utf_8_is_replaced_with_a_remark(folder: Path) -> None:
-    put(folder, "a.sh", r"printf 'a\377\376b\n'")
-    run = ran(folder, "a.sh")
-    assert (run.status, run.output) == ("ok", "a��b\n")
-    assert "invalid UTF-8" in run.remarks[0]
-
-
 def test_control_characters_are_replaced(folder: Path) -> None:
     put(folder, "a.py", r"print('a\0b\x1b[2J\r\nc\td\x7f\u202e' + 'é⚠️')")
     run = ran(folder, "a.py", environment={"PYTHONUTF8": "1"})
@@ -172,36 +165,6 @@ def test_secrets_are_removed_from_the_environment(folder: Path) -> None:
     assert "CITY=Ulm\n" in output
     assert "JOURNEYMAN_JOB=daily␀ news�\n" in output
     assert f"PWD={folder.parent}\n" in output
-
-
-@table(
-    ("text", "said"),
-    [
-        ("echo hello", "Exec format error"),
-        ("#!/no/such/program\n", "No such file or directory"),
-    ],
-    ids=["no shebang", "unknown program"],
-)
-def test_program_that_cannot_start(folder: Path, text: str, said: str) -> None:
-    put(folder, "a", text, 0o700)
-    run = ran(folder, "a")
-    assert run.status == "failed"
-    assert said in run.reason
-
-
-def test_missing_working_folder(folder: Path) -> None:
-    put(folder, "a.sh", "echo hello")
-    run = run_script(
-        folder,
-        "a.sh",
-        workdir=folder / "gone",
-        job="daily",
-        timeout_s=LONGEST_S,
-        environment={},
-        cancelled=lambda: False,
-    )
-    assert run.status == "failed"
-    assert "No such file or directory" in run.reason
 
 
 def test_link_within_the_folder_is_followed(folder: Path) -> None:
@@ -258,13 +221,6 @@ def test_links_out_of_the_folder_are_refused(folder: Path) -> None:
     assert "is not in" in refused(folder, "circle.sh")
 
 
-def test_special_files_are_refused(folder: Path) -> None:
-    (folder / "sub").mkdir()
-    os.mkfifo(folder / "pipe.sh", 0o600)
-    assert "is not a regular file" in refused(folder, "sub")
-    assert "is not a regular file" in refused(folder, "pipe.sh")
-
-
 @table("bit", [0o020, 0o002], ids=["group", "others"])
 @table("where", [".", "sub", "sub/a.sh"], ids=["folder", "subfolder", "file"])
 def test_scripts_writable_by_others_are_refused(folder: Path, where: str, bit: int) -> None:
@@ -275,12 +231,6 @@ def test_scripts_writable_by_others_are_refused(folder: Path, where: str, bit: i
     place.chmod(before | bit)
     assert f"chmod go-w {place}" in refused(folder, "sub/a.sh")
     place.chmod(before)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can read everything")
-def test_unreadable_scripts_are_refused(folder: Path) -> None:
-    put(folder, "a.sh", "echo hello", 0o200)
-    assert "cannot be read" in refused(folder, "a.sh")
 
 
 def test_scripts_without_an_interpreter_are_refused(folder: Path) -> None:

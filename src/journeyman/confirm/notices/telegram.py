@@ -4,7 +4,6 @@ person, and a seal in the button identifies what was decided on. Whether the dec
 to the service, as for every decision.
 """
 
-import asyncio
 import base64
 import hashlib
 import hmac
@@ -15,14 +14,13 @@ import threading
 import urllib.error
 import urllib.request
 from collections import defaultdict
-from collections.abc import Coroutine
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct, field
 
-from journeyman.confirm.notices.channels import NoticeChannel
+from journeyman.confirm.decisions import decide
 from journeyman.confirm.notices.text import NoticeText, outcome_line
 from journeyman.confirm.schemas import Ballot
 from journeyman.confirm.service import Service
@@ -36,6 +34,7 @@ from journeyman.records.confirmation import (
 )
 from journeyman.records.errors import BadSetting
 from journeyman.store.confirmations import Confirmations
+from journeyman.store.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +50,6 @@ _MAX_PAUSE_S: Final = 60.0
 _CHOICES: Final[dict[str, VoteChoice]] = {"a": "approve", "d": "deny"}
 _SEAL_BYTES: Final = 12
 _ROOM_FOR_OUTCOME: Final = 450
-_BAD_REQUEST: Final = 400
 _URL: Final = re.compile(
     r"\s*tgram://(?:bot)?(\d+:[a-z0-9_-]+)((?:/+-?\d{1,19})*)/*(?:\?.*)?\s*", re.IGNORECASE
 )
@@ -60,20 +58,6 @@ _SETTLED_CODES: Final = frozenset(("already_settled", "expired", "lapsed", "alre
 _NO_PREVIEW: Final = {"is_disabled": True}
 
 T = TypeVar("T")
-
-
-class TelegramError(DeliveryFailed):
-    """The API refused a call, or did not answer; without an answer, `status` is 0."""
-
-    def __init__(self, reason: str, *, status: int = 0) -> None:
-        super().__init__(reason)
-        self.status = status
-
-
-class ApiResponse(Struct, Generic[T], frozen=True):
-    """A successful response of the API."""
-
-    result: T
 
 
 class Account(Struct, frozen=True):
@@ -107,14 +91,13 @@ class Update(Struct, frozen=True):
     callback_query: Any = None
 
 
-class TelegramChannel(NoticeChannel):
+class TelegramChannel:
     """A bot that notifies people and receives their answers in a thread of its own. Raise
     BadSetting for a URL that cannot be used. Every URL of the API contains the bot's token:
     nothing here logs a URL or puts one into an error.
     """
 
     name = "telegram"
-    shows_outcomes = True
 
     def __init__(
         self,
@@ -146,7 +129,7 @@ class TelegramChannel(NoticeChannel):
     def _call(
         self, kind: type[T], method: str, *, limit_s: float = _CALL_LIMIT_S, **arguments: Any
     ) -> T:
-        """Call a method of the API and return its result. Raise TelegramError."""
+        """Call a method of the API and return its result. Raise DeliveryFailed."""
         request = urllib.request.Request(  # noqa: S310 - the URL is built above
             f"{self._url}/{method}",
             msgspec.json.encode(arguments),
@@ -154,19 +137,18 @@ class TelegramChannel(NoticeChannel):
         )
         try:
             with self._opener.open(request, timeout=limit_s) as answer:
-                return msgspec.json.decode(answer.read(), type=ApiResponse[kind]).result  # type: ignore[valid-type]
+                return msgspec.convert(msgspec.json.decode(answer.read())["result"], kind)
         except urllib.error.HTTPError as error:
             error.close()
-            raise TelegramError(f"Telegram answered {error.code}", status=error.code) from None
-        except msgspec.DecodeError:
-            raise TelegramError("Telegram sent an unexpected response") from None
+            raise DeliveryFailed(f"Telegram answered {error.code}") from None
+        except (msgspec.DecodeError, msgspec.ValidationError, LookupError, TypeError):
+            raise DeliveryFailed("Telegram sent an unexpected response") from None
         except (OSError, http.client.HTTPException) as error:
             why = type(getattr(error, "reason", error)).__name__
-            raise TelegramError(f"Telegram could not be reached ({why})") from None
+            raise DeliveryFailed(f"Telegram could not be reached ({why})") from None
 
     def start(self) -> None:
-        """Start receiving answers, for the service on this event loop."""
-        self._loop = asyncio.get_running_loop()
+        """Start receiving answers."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -183,34 +165,25 @@ class TelegramChannel(NoticeChannel):
         choices: list[VoteChoice] = ["approve", "deny"] if is_approvable else ["deny"]
         data = {choice: button_data(self._key, confirmation, choice) for choice in choices}
         buttons = [{"text": name.capitalize(), "callback_data": data[name]} for name in choices]
-        link, errors = {"text": "Open", "url": text.link}, []
+        errors = []
         for chat in self._chats:
             rows = [] if chat < 0 else [buttons]  # a group's number is negative
             try:
-                try:
-                    sent = self._send(chat, message, [*rows, [link]])
-                except TelegramError as error:
-                    if error.status != _BAD_REQUEST:
-                        raise
-                    # Telegram rejects buttons with some addresses, such as local ones. The text
-                    # contains the link anyway.
-                    sent = self._send(chat, message, rows)
-                self._sent[confirmation.id].append(sent)
-            except TelegramError as error:
+                sent = self._call(
+                    dict[str, Any],
+                    "sendMessage",
+                    chat_id=chat,
+                    text=message,
+                    link_preview_options=_NO_PREVIEW,
+                    reply_markup={"inline_keyboard": rows},
+                )
+            except DeliveryFailed as error:
                 errors.append(error)
+                continue
+            posted = ChatMessage(int(sent["message_id"]), Account(chat), message)
+            self._sent[confirmation.id].append(posted)
         if len(errors) == len(self._chats):
             raise errors[0]
-
-    def _send(self, chat: int, text: str, rows: list[list[dict[str, str]]]) -> ChatMessage:
-        sent = self._call(
-            dict[str, Any],
-            "sendMessage",
-            chat_id=chat,
-            text=text,
-            link_preview_options=_NO_PREVIEW,
-            reply_markup={"inline_keyboard": rows},
-        )
-        return ChatMessage(int(sent["message_id"]), Account(chat), text)
 
     def show_outcome(self, confirmation: Confirmation) -> None:
         """Remove the buttons wherever the notice was sent, and show the outcome."""
@@ -229,7 +202,7 @@ class TelegramChannel(NoticeChannel):
                     allowed_updates=["callback_query"],
                     limit_s=_POLL_S + _POLL_GRACE_S,
                 )
-            except TelegramError as error:
+            except DeliveryFailed as error:
                 if pause_s == _FIRST_PAUSE_S:
                     logger.warning("answers from Telegram cannot be received: %s", error)
                 self._stopping.wait(pause_s)
@@ -280,7 +253,8 @@ class TelegramChannel(NoticeChannel):
         choice = _CHOICES[match[1]]
         if hmac.compare_digest(match[3], _seal(self._key, card, choice)):
             ballot = Ballot(choice=choice, digest=card.digest, channel="telegram")
-            decided = self._run(self._service.decide(card.id, ballot, by))
+            policy = self._service.policy
+            decided = self._service.write(decide, policy, card.id, ballot, by)
             if not isinstance(decided, Refusal):
                 card = decided
                 if card.status == "pending":
@@ -300,12 +274,9 @@ class TelegramChannel(NoticeChannel):
         self, press: ButtonPress, words: str, why: str, confirmation: str = ""
     ) -> tuple[str, bool]:
         """Record that nothing was decided, and return the answer to the person."""
-        about = {"channel": self.name, "why": why}
-        self._run(self._service.refused(f"telegram:{press.user.id}", about, confirmation))
+        actor, about = f"telegram:{press.user.id}", {"channel": self.name, "why": why}
+        self._service.write(Ledger.note, "refused", actor, confirmation, **about)
         return words, True
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _mark_settled(self, message: ChatMessage, confirmation: Confirmation) -> None:
         outcome = outcome_line(confirmation)
@@ -320,7 +291,7 @@ class TelegramChannel(NoticeChannel):
                 text=f"{outcome}\n\n{message.text}",
                 link_preview_options=_NO_PREVIEW,
             )
-        except TelegramError as error:  # deleted, or marked before: nothing to repair
+        except DeliveryFailed as error:  # deleted, or marked before: nothing to repair
             logger.info("the outcome of %s is not shown: %s", confirmation.short_id, error)
 
 

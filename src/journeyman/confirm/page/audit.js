@@ -34,13 +34,13 @@ function verdict(result) {
   return note("problem", el("b", {}, "The chain is broken."), where, " ", shown(result.problem));
 }
 
-function exportButton(format) {
-  const take = button(`Export ${format.toUpperCase()}`, async () => {
+function exportButton() {
+  const take = button("Export", async () => {
     take.disabled = true;
-    const file = await service.file(`/audit/export?format=${format}`).finally(() => {
+    const file = await service.file("/audit/export").finally(() => {
       take.disabled = false;
     });
-    download(file, `journeyman-audit.${format}`);
+    download(file, "journeyman-audit.jsonl");
   });
   return take;
 }
@@ -69,7 +69,7 @@ export async function showAudit() {
     node: el("section", {}, el("h1", { tabindex: "-1" }, "Audit"),
       el("p", { class: "lead" },
         "Everything that happened. Each entry contains the digest of the previous one, which reveals changes."),
-      el("div", { class: "tools" }, verify, exportButton("jsonl"), exportButton("csv")), answer, list, older),
+      el("div", { class: "tools" }, verify, exportButton()), answer, list, older),
     title: "Audit", keys: {},
   };
 }

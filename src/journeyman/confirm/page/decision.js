@@ -20,18 +20,6 @@ function voteList(card) {
     counted.length ? el("ul", {}, counted) : null);
 }
 
-function codeField(card, me, changed) {
-  if (!card.second_factor) return null;
-  const input = el("input", {
-    type: "text", inputmode: "numeric", autocomplete: "one-time-code", maxlength: "8", on: { input: changed },
-  });
-  const hint = me.has_totp
-    ? "From your authenticator app."
-    : "Your account has no authenticator, so it cannot approve this. The operator of the service " +
-      "can add one.";
-  return { input, node: field("Code", input, hint) };
-}
-
 function typedField(card, changed) {
   if (!TIER[card.tier]?.strict) return null;
   const input = el("input", {
@@ -53,7 +41,6 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
   const refresh = () => show();
   const why = el("textarea", { rows: "2", maxlength: "2000", class: "reason", value: reason });
   const typed = typedField(card, refresh);
-  const code = codeField(card, me, refresh);
   const edits = card.editable ? editor(card.approved_details, card.editable, refresh) : null;
   const missing = el("ul", { class: "missing", "aria-live": "polite" });
   const approve = button("Approve", (event) => press(event, "approve"), { class: "approve", disabled: true });
@@ -77,7 +64,6 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
     if (typed && typed.input.value.trim() !== card.short_id) {
       list.push({ words: "Type the short id", at: typed.input });
     }
-    if (code && !code.input.value.trim()) list.push({ words: "Enter the code", at: code.input });
     const wrong = edits?.read().problem;
     if (wrong) list.push({ words: wrong, at: edits.node });
     return list;
@@ -103,7 +89,6 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
     if (why.value.trim()) ballot.reason = why.value.trim();
     if (choice === "approve" && edited) ballot.details = edited;
     if (choice === "approve" && typed) ballot.typed = typed.input.value.trim();
-    if (choice === "approve" && code) ballot.code = code.input.value.trim();
     decide(choice, ballot);
   }
 
@@ -124,7 +109,7 @@ export function decisionPanel({ card, me, reading, reason, decide }) {
     " With the keyboard: ", el("kbd", {}, "a"), " then ", el("kbd", {}, "Space"));
   const node = el("section", { class: "decision", "aria-label": "Your decision", tabindex: "-1" },
     el("h2", {}, "Your decision"), votes, edits?.node,
-    field("Reason", why, "Optional. It is recorded, and the agent reads it."), typed?.node, code?.node,
+    field("Reason", why, "Optional. It is recorded, and the agent reads it."), typed?.node,
     missing, problem, el("div", { class: "buttons" }, deny, approve),
     el("p", { class: "hint" }, "Enter never approves.", byKeyboard));
   rearm();

@@ -13,7 +13,6 @@ function requirements(rule) {
     rule.rate_limit ? `up to ${rule.rate_limit} per hour` : null,
     rule.edits === true ? "parameters can be changed" : null,
     rule.edits?.length ? `can be changed: ${rule.edits.join(", ")}` : null,
-    rule.second_factor ? "code from an authenticator" : null,
     rule.self_approval ? "the requester may approve" : null,
     rule.file_params?.length ? `bound files: ${rule.file_params.join(", ")}` : null,
     rule.channels?.length ? `decided through ${rule.channels.join(", ")}` : null,

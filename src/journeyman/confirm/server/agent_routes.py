@@ -13,14 +13,12 @@ from msgspec.structs import asdict
 from journeyman.confirm import schemas as api
 from journeyman.confirm.schemas import to_schema
 from journeyman.confirm.server.errors import ApiError, raise_if_refused
-from journeyman.confirm.server.event_stream import EVENT_STREAM, event_stream
 from journeyman.confirm.server.guards import (
     agent_guard,
     agent_or_approver_guard,
     any_credential_guard,
 )
-from journeyman.confirm.server.openapi import ok_response
-from journeyman.confirm.server.request_context import ApiRequest
+from journeyman.confirm.server.request_context import EVENT_STREAM, ApiRequest
 from journeyman.records.confirmation import SETTLED, ConfirmationStatus, Submission
 
 _MAX_WAIT_S = 60
@@ -32,7 +30,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=500)]
 CardId = Annotated[str, QueryParameter(max_length=64, pattern="^[A-Za-z0-9_-]*$")]
 
 
-@post("/confirm", guards=[agent_guard], status_code=202, responses=ok_response(api.SubmittedCard))
+@post("/confirm", guards=[agent_guard], status_code=202)
 async def submit(
     request: ApiRequest,
     data: JSONBody[api.NewConfirmation],
@@ -83,9 +81,7 @@ async def get_confirmation(
     if request.user.kind != "agent":
         await request.service.viewed(confirmation, request.user)
     if wait > 0 and confirmation.status not in SETTLED:
-        decision = request.service.wait(confirmation.id, wait)
-        polled = await request.context.open_requests.poll(decision, request.receive)
-        confirmation = polled or confirmation
+        confirmation = await request.service.wait(confirmation.id, wait) or confirmation
     return request.to_card(confirmation)
 
 
@@ -94,17 +90,15 @@ async def get_confirmation(
     guards=[any_credential_guard],
     operation_id="follow",
     media_type=EVENT_STREAM,
-    responses=ok_response(str, EVENT_STREAM),
 )
 async def stream_confirmation(request: ApiRequest, confirmation_id: FromPath[str]) -> Stream:
     """Stream the changes of a confirmation as server-sent events until it is settled. Each event
     `confirmation` carries the whole confirmation.
     """
     confirmation = await request.get_visible_card(confirmation_id)
-    request.context.open_requests.reserve_stream(request.scope, request.user.id)
     if request.user.kind != "agent":
         await request.service.viewed(confirmation, request.user)
-    return event_stream(request, confirmation.id)
+    return request.event_stream(confirmation.id)
 
 
 @post("/confirm/{confirmation_id:str}/cancel", guards=[agent_or_approver_guard], status_code=200)

@@ -14,10 +14,8 @@ from msgspec.structs import asdict
 from journeyman.confirm import schemas as api
 from journeyman.confirm.schemas import to_schema
 from journeyman.confirm.server.errors import raise_if_refused
-from journeyman.confirm.server.event_stream import EVENT_STREAM, event_stream
 from journeyman.confirm.server.guards import approver_guard, session_guard
-from journeyman.confirm.server.openapi import ok_response
-from journeyman.confirm.server.request_context import SESSION_COOKIE, ApiRequest
+from journeyman.confirm.server.request_context import EVENT_STREAM, SESSION_COOKIE, ApiRequest
 from journeyman.records.confirmation import Refusal, VoteChoice, WhitelistEntry
 
 _PLAIN_DENIAL = api.Denial()
@@ -28,15 +26,13 @@ _PLAIN_DENIAL = api.Denial()
     guards=[approver_guard],
     operation_id="followAll",
     media_type=EVENT_STREAM,
-    responses=ok_response(str, EVENT_STREAM),
 )
 async def stream_inbox(request: ApiRequest) -> Stream:
     """Stream every change of every confirmation as server-sent events. The first events are the
     pending confirmations, oldest first. Each event `confirmation` carries the whole confirmation.
     """
-    request.context.open_requests.reserve_stream(request.scope, request.user.id)
     await request.service.note("viewed", request.user, inbox="all that waits, and every change")
-    return event_stream(request)
+    return request.event_stream()
 
 
 @post("/confirm/{confirmation_id:str}/approve", guards=[approver_guard], status_code=200)

@@ -3,66 +3,89 @@ within seconds even while agents wait.
 """
 
 import asyncio
-import hashlib
+import errno
+import ipaddress
 import logging
-import resource
 import signal
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from importlib.resources import files
-from typing import Any, Self
+from typing import Self
 
 import uvicorn
 from litestar import HttpMethod, Litestar, Request, Response, Router, route
 from litestar.datastructures import State
 from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
 from msgspec.structs import replace
 
 from journeyman.confirm.server.admin_routes import ADMIN_ROUTES
 from journeyman.confirm.server.agent_routes import AGENT_ROUTES
 from journeyman.confirm.server.approver_routes import APPROVER_ROUTES, SESSION_ROUTES
 from journeyman.confirm.server.errors import handle_exception
-from journeyman.confirm.server.http_protocol import (
-    BACKLOG,
-    LimitedHttpProtocol,
-    Timeouts,
-    bind_socket,
-    is_loopback,
-)
 from journeyman.confirm.server.middleware import (
     SECURITY_HEADERS,
-    OpenRequests,
     RefusalLog,
     RequestValidationMiddleware,
     allowed_hosts,
     allowed_origins,
 )
-from journeyman.confirm.server.openapi import openapi_document
-from journeyman.confirm.server.request_context import ApiRequest, AppContext, WriteCheck
+from journeyman.confirm.server.request_context import (
+    HEARTBEAT_S,
+    SESSION_COOKIE,
+    ApiRequest,
+    AppContext,
+)
 from journeyman.confirm.service import Service
 from journeyman.confirm.service_options import ServiceOptions
 from journeyman.records.errors import BadSetting, ServiceUnavailable
+from journeyman.version import __version__
 
 log = logging.getLogger("journeyman.confirm")
 
 SHUTDOWN_TIMEOUT_S = 3
-MAX_CONNECTIONS = 4_096
+MAX_CONNECTIONS = 1_000
 """Per port; further connections get 503."""
-_MAX_OPEN_FILES = 16_384
+MAX_HEAD_BYTES = 32 * 1024
+MAX_BODY_BYTES = 1024 * 1024
+IDLE_S = 20
+"""A connection is closed after this long between two requests."""
 API_ROUTES = (*AGENT_ROUTES, *APPROVER_ROUTES, *ADMIN_ROUTES)
 LANDING_PATHS = ("/", "/open")
 """The paths of the page: its start, and the target of links."""
 
+_PORT_SETTINGS = {"agents": "CONFIRMATION_PORT", "page": "confirm.page_port"}
 _MEDIA_TYPES = {
     "html": "text/html",
     "js": "text/javascript",
     "css": "text/css",
     "svg": "image/svg+xml",
 }
+_OPENAPI = OpenAPIConfig(
+    title="Journeyman confirmations",
+    version=__version__,
+    description="Agents request risky actions and wait; people decide. The bearer token is an "
+    "agent's token or a person's key; a session on the page sends X-CSRF-Token with its cookie. "
+    'Errors are {"error": {"code", "message"}}.',
+    render_plugins=[JsonRenderPlugin()],
+    use_handler_docstrings=True,
+    security=[{"bearer": []}, {"session": []}],
+    components=Components(
+        security_schemes={
+            "bearer": SecurityScheme(type="http", scheme="bearer"),
+            "session": SecurityScheme(
+                type="apiKey", name=SESSION_COOKIE, security_scheme_in="cookie"
+            ),
+        }
+    ),
+)
 
 
 class _Server(uvicorn.Server):
@@ -86,21 +109,21 @@ class ConfirmationServer:
         *,
         anonymous: bool = False,
         with_page: bool = True,
-        timeouts: Timeouts | None = None,
+        heartbeat_s: float = HEARTBEAT_S,
         ending: Callable[[], None] = lambda: None,
     ) -> None:
-        if anonymous and not is_loopback(options.host):
+        if anonymous and not _is_loopback(options.host):
             raise BadSetting(
                 f"Agents without a token cannot be accepted on {options.host}, which other "
                 "machines can reach. Listen on 127.0.0.1, or create tokens with `journeyman "
                 "confirm token add NAME`."
             )
         self.options = options
-        self.open_requests = OpenRequests()
+        self.streams: Counter[str] = Counter()
         self._service = service
         self._anonymous = anonymous
         self._with_page = with_page
-        self._timeouts = timeouts or Timeouts()
+        self._heartbeat_s = heartbeat_s
         self._ending = ending
         self._sockets: list[socket.socket] = []
         self._stopping = asyncio.Event()
@@ -111,16 +134,16 @@ class ConfirmationServer:
         if self._sockets:
             return
         host = self.options.host
-        if not is_loopback(host):
+        if not _is_loopback(host):
             log.warning(
                 "Listening on %s: other machines can reach the confirmations, and the traffic is "
                 "not encrypted. Put a TLS proxy in front of it, or listen on 127.0.0.1.",
                 host,
             )
         try:
-            self._sockets.append(bind_socket(host, self.options.port, "agents"))
+            self._sockets.append(_bind_socket(host, self.options.port, "agents"))
             if self._with_page:
-                self._sockets.append(bind_socket(host, self.options.page_port, "page"))
+                self._sockets.append(_bind_socket(host, self.options.page_port, "page"))
         except ServiceUnavailable:
             self._close_sockets()
             raise
@@ -132,8 +155,7 @@ class ConfirmationServer:
     def run(self, on_ready: Callable[[Self], None] = lambda _: None) -> None:
         """Serve until a signal or `stop`. `on_ready` is called when both ports respond."""
         self.bind()
-        factory = uvicorn.Config("", log_config=None).get_loop_factory()
-        with asyncio.Runner(loop_factory=factory) as runner:
+        with asyncio.Runner() as runner:
             self._loop = runner.get_loop()
             runner.run(self._run(on_ready))
 
@@ -156,7 +178,6 @@ class ConfirmationServer:
     async def _serve(self, on_ready: Callable[[Self], None]) -> None:
         stopping = self._stopping
         if threading.current_thread() is threading.main_thread():
-            _raise_open_file_limit()
             for signal_ in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(signal_, stopping.set)
         servers = self._servers()
@@ -186,12 +207,11 @@ class ConfirmationServer:
             AppContext,
             service=service,
             options=options,
-            open_requests=self.open_requests,
             refusals=refusals,
-            write_check=WriteCheck(service.check_writes),
-            heartbeat_s=self._timeouts.heartbeat_s,
+            streams=self.streams,
+            heartbeat_s=self._heartbeat_s,
         )
-        middleware = partial(RequestValidationMiddleware, refusals, body_s=self._timeouts.body_s)
+        middleware = partial(RequestValidationMiddleware, refusals)
         agents = _create_app(
             context(port="agents", anonymous=self._anonymous),
             middleware(hosts=allowed_hosts(options.host, options.port, options.hosts)),
@@ -205,10 +225,9 @@ class ConfirmationServer:
             (*API_ROUTES, *SESSION_ROUTES),
             _page_route(),
         )
-        protocol: Any = partial(LimitedHttpProtocol, head_s=self._timeouts.head_s)
         config = partial(
             uvicorn.Config,
-            http=protocol,
+            http="h11",
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -217,9 +236,9 @@ class ConfirmationServer:
             proxy_headers=False,
             server_header=False,
             headers=SECURITY_HEADERS,
-            backlog=BACKLOG,
             limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=self._timeouts.idle_s,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            timeout_keep_alive=IDLE_S,
             timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
         )
         apps = (agents, page) if self._with_page else (agents,)
@@ -264,10 +283,10 @@ def _create_app(
         middleware=[middleware],
         exception_handlers={Exception: handle_exception},
         request_class=ApiRequest,
-        state=State({"context": context, "document": cache(partial(openapi_document, api_routes))}),
-        openapi_config=None,
+        state=State({"context": context}),
+        openapi_config=_OPENAPI,
         logging_config=None,
-        request_max_body_size=None,  # the middleware limits it
+        request_max_body_size=MAX_BODY_BYTES,
     )
 
 
@@ -275,28 +294,41 @@ def _page_route() -> HTTPRouteHandler:
     """Return the route of the page's static files. They are read once and never depend on a
     request, so nothing in a request can end up in them.
     """
-    pages: dict[str, tuple[bytes, str, str]] = {}
+    pages: dict[str, tuple[bytes, str]] = {}
     for file in files("journeyman.confirm").joinpath("page").iterdir():
         if media_type := _MEDIA_TYPES.get(file.name.rpartition(".")[2]):
-            content = file.read_bytes()
-            etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
             paths = LANDING_PATHS if file.name == "index.html" else (f"/static/{file.name}",)
-            pages |= dict.fromkeys(paths, (content, media_type, etag))
+            pages |= dict.fromkeys(paths, (file.read_bytes(), media_type))
 
     @route(sorted(pages), http_method=[HttpMethod.GET, HttpMethod.HEAD], include_in_schema=False)
     async def page(request: Request[None, None, State]) -> Response[bytes]:
-        content, media_type, etag = pages[request.scope["path"]]
-        headers = {"etag": etag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == etag:
-            return Response(b"", status_code=304, headers=headers, media_type=media_type)
-        return Response(content, headers=headers, media_type=media_type)
+        content, media_type = pages[request.scope["path"]]
+        return Response(content, headers={"cache-control": "no-cache"}, media_type=media_type)
 
     return page
 
 
-def _raise_open_file_limit() -> None:
-    """Raise the limit on open files, for thousands of waiting clients."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = _MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(_MAX_OPEN_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < limit:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+def _is_loopback(host: str) -> bool:
+    """Return whether a host is reachable from this machine only."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bind_socket(host: str, port: int, name: str) -> socket.socket:
+    """Return a listening socket. Raise ServiceUnavailable if the port cannot be opened."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (host, port), family=family, backlog=2048, dualstack_ipv6=host == "::"
+        )
+    except OSError as error:
+        is_in_use = error.errno == errno.EADDRINUSE
+        in_use = "another program uses it, perhaps a second `journeyman confirm serve`"
+        raise ServiceUnavailable(
+            f"The {name} port {port} on {host} could not be opened for confirmations: "
+            f"{in_use if is_in_use else error.strerror or error}. List the ports in use with `ss "
+            f"-ltnp`; choose another port with {_PORT_SETTINGS[name]}, or another address with "
+            "confirm.host."
+        ) from error

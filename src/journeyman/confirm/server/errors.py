@@ -17,17 +17,15 @@ from journeyman.records.errors import OutsideProblem, WrongInput
 
 log = logging.getLogger("journeyman.confirm")
 
-ServerErrorCode = Literal[
-    "wrong_method", "too_slow", "too_large", "not_json", "internal", "unavailable"
-]
+ServerErrorCode = Literal["wrong_method", "too_large", "not_json", "internal", "unavailable"]
 """Errors raised by the HTTP server itself, before or after the service runs."""
 Result = TypeVar("Result")
 
 _CODES: dict[int, tuple[RefusalCode | ServerErrorCode, ...]] = {
     400: ("bad_request",), 401: ("unauthenticated",), 404: ("unknown",), 405: ("wrong_method",),
-    403: ("not_allowed", "own_request", "second_factor", "channel_not_allowed", "forbidden_action",
+    403: ("not_allowed", "own_request", "channel_not_allowed", "forbidden_action",
           "edit_not_allowed"),
-    408: ("too_slow",), 410: ("expired", "lapsed"), 412: ("digest_differs",), 413: ("too_large",),
+    410: ("expired", "lapsed"), 412: ("digest_differs",), 413: ("too_large",),
     409: ("already_settled", "not_approved", "already_redeemed", "changed", "key_reused",
           "already_voted"),
     415: ("not_json",), 429: ("over_limit",), 500: ("internal",), 503: ("unavailable",),
@@ -36,22 +34,18 @@ STATUS_CODES = {code: status for status, codes in _CODES.items() for code in cod
 
 
 class ApiError(Exception):
-    """An error response. `details` are further fields of the error document; with `close`, the
-    connection is closed after the response.
-    """
+    """An error response. `details` are further fields of the error document."""
 
     def __init__(
         self,
         code: RefusalCode | ServerErrorCode,
         message: str,
         details: Mapping[str, Any] | None = None,
-        *,
-        close: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.details = dict(details or {})
-        self.headers = {"connection": "close"} if close else {}
+        self.headers: dict[str, str] = {}
 
 
 def raise_if_refused(result: Result | Refusal) -> Result:
@@ -97,6 +91,8 @@ def _to_api_error(request: Request[Any, Any, Any], exception: Exception) -> ApiE
             error = ApiError("wrong_method", f"{operation} is not supported: use {allow}.")
             error.headers["allow"] = allow
             return error
+        case HTTPException(status_code=413):
+            return ApiError("too_large", "The body is larger than 1 MB.")
         case HTTPException() if exception.status_code < 500:
             return ApiError("bad_request", f"{operation} is not valid: {exception.detail}")
         case WrongInput():

@@ -1,15 +1,11 @@
-"""Checks on every request before authentication: the host, the origin, and a JSON body of limited
-size and duration. Foreign web pages in a browser cannot reach the service, and no client can use up
-shared resources.
+"""Checks on every request before authentication: the host, the origin, and the type of the body.
+Foreign web pages in a browser cannot reach the service.
 """
 
-import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import ExitStack
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
@@ -20,17 +16,7 @@ from journeyman.records.errors import OutsideProblem
 
 log = logging.getLogger("journeyman.confirm")
 
-MAX_BODY_BYTES = 1024 * 1024
-MAX_DRAINED_BYTES = 8 * 1024 * 1024
-"""A body that is too large is read up to this size, so that its sender sees the response."""
-
 MAX_REFUSALS_PER_MINUTE = 20
-MAX_STREAMS_PER_CREDENTIAL = 64
-"""Each stream holds a connection open, and every change is sent to it."""
-MAX_STREAMS = 512
-STREAM_SLOTS = "stream_slots"
-"""Key in the request state: an `ExitStack` that releases stream slots when the request ends."""
-
 SAFE_METHODS = frozenset(("GET", "HEAD"))
 
 UNIQUE_HEADERS = frozenset((
@@ -41,7 +27,6 @@ UNIQUE_HEADERS = frozenset((
 """Security-relevant headers. Duplicates are refused: two parsers could pick different values."""
 
 Headers = dict[bytes, bytes]
-Result = TypeVar("Result")
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -57,7 +42,7 @@ SECURITY_HEADERS = [
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 ]
-"""Sent with every response, including those of uvicorn to a malformed request."""
+"""Sent with every response."""
 
 
 def allowed_hosts(host: str, port: int, configured: Iterable[str] = ()) -> frozenset[bytes]:
@@ -96,11 +81,6 @@ class RefusalLog:
         """Record a refusal of a client without a credential, or with an unknown one."""
         minute = int(self._clock() // 60)
         if minute != self._minute:
-            if (dropped := self._count - MAX_REFUSALS_PER_MINUTE) > 0:
-                log.warning(
-                    "%d refusals of unauthenticated requests were not written to the audit log",
-                    dropped,
-                )
             self._minute, self._count = minute, 0
         self._count += 1
         if self._count <= MAX_REFUSALS_PER_MINUTE:
@@ -110,55 +90,10 @@ class RefusalLog:
                 log.warning("a refusal was not written to the audit log: %s", problem)
 
 
-class OpenRequests:
-    """Counts open polls and streams, and limits the number of streams."""
-
-    def __init__(self) -> None:
-        self._polls = 0
-        self._streams: Counter[str] = Counter()
-
-    def __len__(self) -> int:
-        return self._polls + self._streams.total()
-
-    def reserve_stream(self, scope: Scope, credential: str) -> None:
-        """Count a stream until its request ends, however it ends. Raise ApiError over the limit."""
-        if self._streams[credential] >= MAX_STREAMS_PER_CREDENTIAL:
-            raise ApiError(
-                "over_limit",
-                f"{MAX_STREAMS_PER_CREDENTIAL} streams are open with this credential. Close one, "
-                "or poll.",
-            )
-        if self._streams.total() >= MAX_STREAMS:
-            raise ApiError("over_limit", f"{MAX_STREAMS} streams are open. Poll instead.")
-        slots: ExitStack = scope["state"][STREAM_SLOTS]
-        slots.callback(self._streams.subtract, (credential,))
-        self._streams[credential] += 1
-
-    async def poll(
-        self, work: Coroutine[Any, Any, Result | None], receive: Receive
-    ) -> Result | None:
-        """Await the work and return its result, or None if the client disconnects first."""
-        result = asyncio.create_task(work)
-        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
-        self._polls += 1
-        try:
-            await asyncio.wait((result, disconnect), return_when=asyncio.FIRST_COMPLETED)
-            return await result if result.done() else None
-        finally:
-            self._polls -= 1
-            result.cancel()
-            disconnect.cancel()
-
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 class RequestValidationMiddleware(ASGIMiddleware):
-    """Passes on only valid requests, with the body read completely. A request must be addressed to
-    one of `hosts`, and come from one of `origins` (the server's own pages) or follow a link on
-    another site to one of `landing_paths`.
+    """Passes on only valid requests. A request must be addressed to one of `hosts`, and come from
+    one of `origins` (the server's own pages) or follow a link on another site to one of
+    `landing_paths`.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -170,13 +105,11 @@ class RequestValidationMiddleware(ASGIMiddleware):
         hosts: frozenset[bytes],
         origins: frozenset[bytes] = frozenset(),
         landing_paths: Iterable[str] = (),
-        body_s: float,
     ) -> None:
         self._refusals = refusals
         self._hosts = hosts
         self._origins = origins
         self._landing_paths = frozenset(landing_paths)
-        self._body_s = body_s
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         headers = _unique_headers(scope["headers"])
@@ -194,13 +127,7 @@ class RequestValidationMiddleware(ASGIMiddleware):
             if media_type != b"application/json" and (media_type or has_body or method != "DELETE"):
                 message = "Send the body as JSON, with the header Content-Type: application/json."
                 raise ApiError("not_json", message)
-            body = await _read_body(receive, headers, self._body_s) if has_body else b""
-            if body is None:
-                return
-            scope["state"]["body"] = body
-        with ExitStack() as slots:
-            scope["state"][STREAM_SLOTS] = slots
-            await next_app(scope, receive, send)
+        await next_app(scope, receive, send)
 
     def _origin_problem(self, method: str, path: str, headers: Headers) -> str:
         """Return why the host or the origin of a request is refused, or an empty string."""
@@ -243,31 +170,3 @@ def _unique_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 def _text(value: bytes) -> str:
     return repr(value.decode("latin-1")[:200])
-
-
-async def _read_body(receive: Receive, headers: Headers, timeout_s: float) -> bytes | None:
-    """Return the body, or None if the client disconnected. Raise ApiError if it is too large or
-    too slow.
-    """
-    too_large = f"The body is larger than {MAX_BODY_BYTES // 1024**2} MB."
-    if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
-        raise ApiError("too_large", too_large)
-    body, size, more = bytearray(), 0, True
-    try:
-        async with asyncio.timeout(timeout_s):
-            while more:
-                event: Any = await receive()
-                if event["type"] == "http.disconnect":
-                    return None
-                size += len(event["body"])
-                more = event["more_body"]
-                if size <= MAX_BODY_BYTES:
-                    body += event["body"]
-                elif size > MAX_DRAINED_BYTES:
-                    raise ApiError("too_large", too_large, close=True)
-    except TimeoutError:
-        message = f"The body did not arrive within {timeout_s:g} seconds."
-        raise ApiError("too_slow", message, close=True) from None
-    if size > MAX_BODY_BYTES:
-        raise ApiError("too_large", too_large)
-    return bytes(body)

@@ -1,42 +1,41 @@
-"""The request class and the context that the routes of one port share. A request body is decoded
-strictly by type, and errors name the invalid field.
+"""The request class and the context that the routes of one port share, and the event streams. A
+request body is decoded strictly by type, and errors name the invalid field.
 """
 
-import logging
+import asyncio
 import math
 import re
-import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 from litestar import Request
 from litestar.datastructures import State
+from litestar.response import Stream
 from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.confirm.decisions import with_current_rule
 from journeyman.confirm.schemas import Card, to_schema
 from journeyman.confirm.server.errors import ApiError
-from journeyman.confirm.server.middleware import OpenRequests, RefusalLog
+from journeyman.confirm.server.middleware import RefusalLog
 from journeyman.confirm.service import Service
 from journeyman.confirm.service_options import ServiceOptions
-from journeyman.records.confirmation import Confirmation, Credential
-from journeyman.records.errors import OutsideProblem
+from journeyman.records.confirmation import SETTLED, Confirmation, Credential
 from journeyman.redaction.masking import mask_parameters, mask_text
-
-log = logging.getLogger("journeyman.confirm")
-
-_WRITE_CHECK_INTERVAL_S = 1.0
-_LENGTH = re.compile(r"Expected `str` of length (>=|<=) (\d+)")
-"""How the decoder says that a text is too short or too long."""
 
 MAX_BODY_DEPTH = 32
 """Maximum nesting of lists and objects in a body; no person reads deeper ones."""
 LARGEST_INTEGER = 2**53 - 1
 """JSON parsers disagree about larger integers."""
+MAX_STREAMS_PER_CREDENTIAL = 64
+"""Each stream holds a connection open, and every change is sent to it."""
+HEARTBEAT_S = 15.0
+"""A stream without events sends a heartbeat after this long."""
 
 SESSION_COOKIE = "journeyman_session"
+EVENT_STREAM = "text/event-stream"
 ANONYMOUS = Credential(id="anonymous", kind="agent", name="anonymous", created_at=0.0)
 ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Matches an id or the beginning of one."""
@@ -45,39 +44,15 @@ Body = TypeVar("Body")
 CardType = TypeVar("CardType", bound=Card)
 
 
-class WriteCheck:
-    """Checks whether the database is writable, at most once per second."""
-
-    def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
-        self._check = check
-        self._checked_at = -math.inf
-        self._problem = ""
-
-    async def ensure_writable(self) -> None:
-        """Raise ApiError, with the reason, if the database is not writable."""
-        if time.monotonic() - self._checked_at > _WRITE_CHECK_INTERVAL_S:
-            self._checked_at = time.monotonic()
-            try:
-                await self._check()
-                self._problem = ""
-            except OutsideProblem as problem:
-                log.warning("the database is not writable: %s", problem)
-                self._problem = str(problem)
-        if self._problem:
-            raise ApiError("unavailable", self._problem)
-
-
 class AppContext(Struct, frozen=True, kw_only=True):
-    """What the routes of one port share."""
+    """What the routes of one port share. `streams` counts the open event streams by credential."""
 
     service: Service
     options: ServiceOptions
-    open_requests: OpenRequests
     refusals: RefusalLog
-    write_check: WriteCheck
     port: Literal["agents", "page"]
-    heartbeat_s: float
-    """A stream without events sends a heartbeat after this long."""
+    streams: Counter[str]
+    heartbeat_s: float = HEARTBEAT_S
     anonymous: bool = False
     """Whether agents without a token are accepted, under the name `anonymous`."""
 
@@ -92,10 +67,6 @@ class ApiRequest(Request[Credential, Any, State]):
     @property
     def service(self) -> Service:
         return self.context.service
-
-    async def body(self) -> bytes:
-        """Return the body, which the middleware has read."""
-        return cast("bytes", self.scope["state"]["body"])
 
     async def json(self) -> Any:
         """Return the body as the exact type that the route takes. Litestar's own decoding would
@@ -124,11 +95,6 @@ class ApiRequest(Request[Credential, Any, State]):
         id_ = str(self.path_params.get("confirmation_id", ""))
         details = {"at": f"{self.method} {self.scope['path'][:200]}", "why": reason}
         return details, id_ if ID_PATTERN.fullmatch(id_) else ""
-
-    async def is_still_authenticated(self) -> bool:
-        """Return whether the credential is still valid. For streams, which stay open for long."""
-        secret = str(self.scope["state"].get("secret", ""))
-        return self.user is ANONYMOUS or await self.service.authenticate(secret) is not None
 
     def to_card(self, confirmation: Confirmation) -> Card:
         """Return a confirmation as the client may see it. Secrets are masked for a client that has
@@ -161,10 +127,59 @@ class ApiRequest(Request[Credential, Any, State]):
             timeout_seconds=round(confirmation.expires_at - confirmation.created_at),
             expires_in_s=expires_in_s,
             editable=rule.edits,
-            second_factor=bool(rule.second_factor),
             page_url=f"{self.context.options.shown_page_url}/#/card/{confirmation.id}",
             **fields,
         )
+
+    def event_stream(self, id_: str = "") -> Stream:
+        """Return a stream of the changes of one confirmation until it is settled, or of all
+        confirmations until the client disconnects or the service stops. Raise ApiError if too many
+        are open.
+        """
+        if self.context.streams[self.user.id] >= MAX_STREAMS_PER_CREDENTIAL:
+            raise ApiError(
+                "over_limit",
+                f"{MAX_STREAMS_PER_CREDENTIAL} streams are open with this credential. Close one, "
+                "or poll.",
+            )
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return Stream(self._events(id_), media_type=EVENT_STREAM, headers=headers)
+
+    async def _events(self, id_: str) -> AsyncIterator[bytes]:
+        streams, changes = self.context.streams, self.service.changes(id_)
+
+        async def next_change() -> Confirmation | None:
+            return await anext(changes, None)
+
+        change = asyncio.create_task(next_change())
+        streams[self.user.id] += 1
+        try:
+            await asyncio.sleep(0)  # starts the subscription first, so that no state is missed
+            pending = () if id_ else await self.service.list(status="pending")
+            updates = (await self.service.get(id_),) if id_ else (*reversed(pending),)
+            while True:
+                for confirmation in updates:
+                    if confirmation is None:
+                        return
+                    data = msgspec.json.encode(self.to_card(confirmation))
+                    yield b"event: confirmation\ndata: %s\n\n" % data
+                    if id_ and confirmation.status in SETTLED:
+                        return
+                await asyncio.wait((change,), timeout=self.context.heartbeat_s)
+                # A credential may be revoked while its stream is open.
+                secret = str(self.scope["state"].get("secret", ""))
+                if self.user is not ANONYMOUS and not await self.service.authenticate(secret):
+                    return
+                updates = ()
+                if change.done():
+                    updates, change = (change.result(),), asyncio.create_task(next_change())
+                else:
+                    yield b": still here\n\n"
+        finally:
+            streams[self.user.id] -= 1
+            change.cancel()
+            await asyncio.wait((change,))
+            await changes.aclose()
 
 
 def decode_body(body: bytes, type_: type[Body]) -> Body:
@@ -175,7 +190,6 @@ def decode_body(body: bytes, type_: type[Body]) -> Body:
         value = msgspec.json.decode(_without_nulls(body, type_), type=type_)
     except msgspec.ValidationError as error:
         problem, _, location = str(error).partition(" - at ")
-        problem = _LENGTH.sub(_length_in_words, problem)
         field = location.strip("`").removeprefix("$").removeprefix(".")
         place = f" in {field!r}" if field else ""
         raise _invalid_body(f"The body is not valid{place}: {problem}.", field) from error
@@ -198,13 +212,6 @@ def _without_nulls(body: bytes, type_: type) -> bytes:
         if name not in optional or bytes(value).strip() != b"null"
     }
     return msgspec.json.encode(kept)
-
-
-def _length_in_words(match: re.Match[str]) -> str:
-    sign, length = match.groups()
-    if sign == ">=":
-        return "it is empty" if length == "1" else f"it has fewer than {length} characters"
-    return f"it has more than {int(length):,} characters"
 
 
 def _check_value(value: Any, field: str = "", depth: int = 0) -> None:

@@ -9,8 +9,7 @@ import pytest
 from tests.tables import table
 from tests.unit.notify.fake_services import PostBox, card, root_log
 
-from journeyman.confirm.notices.channels import NoticeChannel, ServiceChannel
-from journeyman.confirm.notices.dispatch import make_channels
+from journeyman.confirm.notices.dispatch import NoticeChannel, ServiceChannel, make_channels
 from journeyman.confirm.notices.text import NoticeText, confirmation_notice
 from journeyman.notify.apprise_service import AppriseService
 from journeyman.records.errors import BadSetting

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 from msgspec import structs
 from tests.tables import table
 from tests.unit.notify.fake_services import (
@@ -20,8 +19,8 @@ from tests.unit.notify.fake_services import (
 )
 from tests.waiting import LONGEST_S
 
-from journeyman.confirm.notices.channels import NoticeChannel
-from journeyman.confirm.notices.dispatch import make_channels
+from journeyman.confirm.decisions import decide
+from journeyman.confirm.notices.dispatch import NoticeChannel, make_channels
 from journeyman.confirm.notices.telegram import TelegramChannel, button_data
 from journeyman.confirm.notices.text import confirmation_notice
 from journeyman.confirm.schemas import Ballot
@@ -61,10 +60,14 @@ class Desk:
         known = self.card is not None and id_ in (self.card.id, self.card.short_id)
         return self.card if known else None
 
-    async def refused(self, *refusal: Any) -> None:
-        self.refusals.append(refusal)
+    def write(self, work: Any, *args: Any, **about: Any) -> Any:
+        if work is decide:
+            return self.decide(*args[1:])
+        _kind, actor, confirmation = args
+        self.refusals.append((actor, about, confirmation))
+        return None
 
-    async def decide(self, id_: str, ballot: Ballot, by: Credential) -> Confirmation | Refusal:
+    def decide(self, id_: str, ballot: Ballot, by: Credential) -> Confirmation | Refusal:
         name, choice, digest = by.name, ballot.choice, ballot.digest
         self.decisions.append((id_, choice, digest, name))
         if self.breaks:
@@ -104,11 +107,10 @@ def channel_of(server: BotServer, desk: Any, address: str = f"tgram://{TOKEN}/{A
 
 @contextmanager
 def listening(channel: TelegramChannel) -> Iterator[None]:
-    """Run the channel's listener on an event loop in another thread."""
-    with start_blocking_portal() as portal:
-        portal.call(channel.start)
-        yield
-        channel.stop()
+    """Run the channel's listener."""
+    channel.start()
+    yield
+    channel.stop()
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ def test_notice_has_buttons(server: BotServer, bot: NoticeChannel) -> None:
     assert message["text"] == f"{TEXT.title}\n{TEXT.plain()}"
     assert "parse_mode" not in message
     assert message["link_preview_options"] == {"is_disabled": True}
-    assert buttons(message) == {"Approve": data(), "Deny": data("deny"), "Open": LINK}
+    assert buttons(message) == {"Approve": data(), "Deny": data("deny")}
     assert all(len(sent.encode()) <= 64 for sent in (data(), data("deny")))
 
 
@@ -151,7 +153,7 @@ def test_approve_is_only_offered_where_the_rule_allows_it(
 ) -> None:
     desk.channels = ()
     bot.send(TEXT, CARD)
-    assert list(buttons(server.named("sendMessage")[0])) == ["Deny", "Open"]
+    assert list(buttons(server.named("sendMessage")[0])) == ["Deny"]
 
 
 @table(("choice", "outcome"), [("approve", "APPROVED by ann"), ("deny", "DENIED by ann")])
@@ -239,7 +241,9 @@ def test_edited_and_decided_confirmation_shows_its_outcome(server: BotServer, de
 
 @pytest.mark.usefixtures("bot")
 def test_refusal_is_shown_and_the_buttons_remain(server: BotServer, desk: Desk) -> None:
-    desk.refusal = Refusal(code="second_factor", message="Open the page for this: " + "x" * 300)
+    desk.refusal = Refusal(
+        code="channel_not_allowed", message="Open the page for this: " + "x" * 300
+    )
     answer = server.press(data(), user=ANN, message_id=71)
     assert answer["text"].startswith("Open the page for this")
     assert len(answer["text"]) == 200
@@ -285,14 +289,6 @@ def test_buttons_are_removed_in_all_chats_when_settled_elsewhere(
         assert edit["text"].startswith("EXPIRED: no decision in time")
         assert TEXT.title in edit["text"]
         assert "reply_markup" not in edit
-    channel.stop()
-
-
-def test_link_rejected_as_a_button_is_sent_in_the_text(server: BotServer, desk: Desk) -> None:
-    server.failing["sendMessage"] = [(400, {"ok": False, "description": "BUTTON_URL_INVALID"})]
-    channel = channel_of(server, desk)
-    channel.send(TEXT, CARD)
-    assert list(buttons(server.named("sendMessage")[1])) == ["Approve", "Deny"]
     channel.stop()
 
 
@@ -370,5 +366,5 @@ def test_presses_are_ignored_after_stop(server: BotServer, desk: Desk) -> None:
 def test_group_gets_the_link_but_no_buttons(server: BotServer, desk: Desk) -> None:
     channel = channel_of(server, desk, f"tgram://{TOKEN}/-100200300")
     channel.send(TEXT, CARD)
-    assert buttons(server.named("sendMessage")[0]) == {"Open": LINK}
+    assert buttons(server.named("sendMessage")[0]) == {}
     channel.stop()

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 import pytest
 from tests.confirm_server import ConfirmServer, confirm_server
 
-from journeyman.confirm.server.http_protocol import Timeouts
-
 POLICY = """
 requester_limit = 100000
 
@@ -38,6 +36,5 @@ rate_limit = 1
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConfirmServer]:
     home = tmp_path_factory.mktemp("confirm")
-    timeouts = Timeouts(body_s=3.0, heartbeat_s=0.1)
-    with confirm_server(home, policy=POLICY, timeouts=timeouts) as running:
+    with confirm_server(home, policy=POLICY, heartbeat_s=0.1) as running:
         yield running

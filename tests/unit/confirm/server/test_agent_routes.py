@@ -5,7 +5,6 @@ from datetime import datetime
 
 from tests.confirm_server import ConfirmServer
 from tests.tables import table
-from tests.waiting import until
 
 ASKED = {"action": "send_mail", "description": "Tell Bob."}
 
@@ -66,12 +65,10 @@ def test_long_poll_ends_with_the_decision(server: ConfirmServer) -> None:
     waiters = [threading.Thread(target=wait) for _ in range(5)]
     for one in waiters:
         one.start()
-    until(lambda: len(server.serving.open_requests) == 5)
     server.post(f"/confirm/{card['id']}/deny", server.approver(), {"reason": "No."})
     for one in waiters:
         one.join()
     assert [each["status"] for each in found] == ["denied"] * 5
-    assert len(server.serving.open_requests) == 0
 
 
 @table("wait", ["-1", "60.1", "nan", "inf", "1e999", "soon", ""])

@@ -1,8 +1,5 @@
 """The whitelist, the audit log, the policy and the statistics over HTTP."""
 
-import csv
-import io
-import json
 from datetime import datetime
 
 from tests.confirm_server import ConfirmServer
@@ -86,34 +83,11 @@ def test_audit_is_listed_newest_first(server: ConfirmServer) -> None:
     assert len(set(seqs)) == 6
 
 
-def test_audit_export_as_csv(server: ConfirmServer) -> None:
-    answer = server.get("/audit/export?format=csv", server.approver())
-    assert answer.headers["content-type"].startswith("text/csv")
-    rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert [int(row["seq"]) for row in rows] == list(range(1, len(rows) + 1))
-    assert json.loads(rows[0]["about"])
-    assert rows[-1]["digest"] == server.audit()[-1].digest
-    other = server.get("/audit/export?format=xml", server.approver())
-    assert (other.status_code, other.json()["error"]["field"]) == (400, "format")
-
-
 def test_policy(server: ConfirmServer) -> None:
     found = server.get("/policy", server.approver()).json()
     assert "delete_data" in found["never_bypass"]
     assert {rule["action"]: rule["tier"] for rule in found["rules"]}["read_file"] == "routine"
     assert found["digest"].startswith("sha256:")
-
-
-def test_statistics(server: ConfirmServer) -> None:
-    key = server.approver()
-    before = server.get("/stats", key).json()
-    for number, way in enumerate(("approve", "deny")):
-        card = server.submit(details={"stats": number})
-        server.post(f"/confirm/{card['id']}/{way}", key, {"digest": card["digest"]})
-    after = server.get("/stats", key).json()
-    assert after["asked"] - before["asked"] == 2
-    assert after["approved"] - before["approved"] == 1
-    assert 0 < after["approval_rate"] < 1
 
 
 @table(

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from litestar import Request
@@ -10,7 +11,7 @@ from tests.confirm_server import ConfirmServer, confirm_server
 from tests.tables import table
 
 from journeyman.confirm.policy import Policy
-from journeyman.confirm.schemas import Stats, Verified
+from journeyman.confirm.schemas import Verified
 from journeyman.confirm.server.errors import (
     STATUS_CODES,
     ApiError,
@@ -27,7 +28,7 @@ SECRET = "the-inside-of-the-service"
 class Failing(Service):
     """Fails on demand."""
 
-    async def stats(self) -> Stats:
+    async def add_to_whitelist(self, *_: object) -> Any:
         raise ValueError(SECRET)
 
     async def verify_audit(self) -> Verified:
@@ -47,12 +48,12 @@ def test_unexpected_error_is_logged_but_not_shown(
     server: ConfirmServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):
-        answer = server.get("/stats", server.approver())
+        answer = server.post("/whitelist", server.approver(), {"action": "x"})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (500, "internal")
     assert SECRET not in answer.text
     assert "Traceback" not in answer.text
-    assert "GET /stats failed" in caplog.text
+    assert "POST /whitelist failed" in caplog.text
     assert SECRET in caplog.text
     assert server.get("/health").status_code == 200
 

@@ -104,19 +104,10 @@ def test_quiet_stream_sends_heartbeats(server: ConfirmServer) -> None:
 
 def test_disconnected_client_frees_its_slot(server: ConfirmServer) -> None:
     card = server.submit(details={"gone": 1})
-    until(lambda: len(server.serving.open_requests) == 0)
+    until(lambda: server.serving.streams.total() == 0)
     with listening(server, f"/confirm/{card['id']}/events", server.agent()):
-        until(lambda: len(server.serving.open_requests) == 1)
-    until(lambda: len(server.serving.open_requests) == 0)
-    with plain_client(timeout=httpx2.Timeout(60, read=0.3)) as client:
-        url = f"{server.url}/confirm/{card['id']}?wait=60"
-        try:
-            client.get(url, headers=bearer(server.agent()))
-        except httpx2.ReadTimeout:
-            pass
-        else:
-            raise AssertionError("the request should have timed out")
-    until(lambda: len(server.serving.open_requests) == 0)
+        until(lambda: server.serving.streams.total() == 1)
+    until(lambda: server.serving.streams.total() == 0)
     assert server.card(card["id"]).status == "pending"
 
 

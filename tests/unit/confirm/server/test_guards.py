@@ -32,7 +32,6 @@ TABLE: dict[str, tuple[int, int, int, int, int]] = {
     "GET /audit/export": (401, 403, 200, 200, 403),
     "GET /audit/verify": (401, 403, 200, 200, 403),
     "GET /policy": (401, 403, 200, 200, 403),
-    "GET /stats": (401, 403, 200, 200, 403),
     "GET /health": (200, 200, 200, 200, 200),
     "GET /openapi.json": (200, 200, 200, 200, 200),
     "GET /me": (401, 403, 403, 200, 200),
@@ -160,7 +159,6 @@ def test_login_and_logout(server: ConfirmServer) -> None:
         me = client.get("/me").json()
         assert me == {
             "name": "cleo",
-            "has_totp": False,
             "view_only": "",
         }
         kept = {"Cookie": f"journeyman_session={one.value}"}
