@@ -38,11 +38,6 @@ class Conversation:
         return openai_messages(self.messages)
 
     @property
-    def can_be_compressed(self) -> bool:
-        """Whether there is something to summarise besides requests and an earlier summary."""
-        return any(message.role != "user" for message in self.messages[self.lead :])
-
-    @property
     def open_calls(self) -> list[ToolCall]:
         """The calls of the last reply that have no result yet, in order."""
         last = next(
@@ -169,18 +164,6 @@ class SessionRecorder:
         self._write(conversation, Fragment(session=ended))
         conversation.session = ended
 
-    def continue_in(
-        self, parent: Conversation, child: Conversation, at: float, usage: Usage | None
-    ) -> None:
-        """End a compressed session and begin its successor, atomically. Raise SessionTaken."""
-        ended = msgspec.structs.replace(parent.session, end_reason="compression", ended_at=at)
-        usages = () if usage is None else (usage,)
-        self._write(
-            parent,
-            Fragment(session=ended, usage=usages),
-            Fragment(session=child.session, messages=tuple(child.messages)),
-        )
-
     def usage(self, key: str, reply: Reply, at: float, task: str = "") -> Usage:
         """The usage of one request. Its cost is as reported by the model, or estimated, or None."""
         reported = reply.tokens.cost_usd
@@ -192,18 +175,14 @@ class SessionRecorder:
         # Invalid counts become unknown: accounting must never withhold an answer from a person.
         return validated_usage(usage)[0]
 
-    def _write(self, conversation: Conversation, *fragments: Fragment) -> None:
-        """Write the fragments. Raise SessionTaken if another program changed the session."""
+    def _write(self, conversation: Conversation, fragment: Fragment) -> None:
+        """Write a fragment. Raise SessionTaken if the session was deleted or changed meanwhile."""
         session_id = conversation.session.id
         with self._store.writing() as writing:
-            stored = writing.message_count(session_id)
-            if stored != len(conversation.messages):
-                change = "was deleted" if stored is None else "was resumed by another program"
+            if writing.message_count(session_id) != len(conversation.messages):
                 raise SessionTaken(
-                    f"The session {session_id} {change} while this agent was running it, so the "
-                    "agent stops and stores nothing more. Start a new session, or resume this one "
-                    "when no other program uses it."
+                    f"The session {session_id} was deleted or changed while this agent was running "
+                    "it, so the agent stops and stores nothing more. Start a new session."
                 )
-            for fragment in fragments:
-                writing.add(fragment)
+            writing.add(fragment)
             writing.finish()

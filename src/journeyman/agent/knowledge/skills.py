@@ -40,8 +40,9 @@ _MAX_LISTED = 30
 
 
 class FrontMatter(Struct, frozen=True, kw_only=True):
-    """The front matter of a SKILL.md and the text below it; `fault` says why it cannot be used."""
+    """The front matter of a SKILL.md and what is below it; `fault` says why it cannot be used."""
 
+    text: str = ""
     name: str = ""
     description: str = ""
     body: str = ""
@@ -262,11 +263,12 @@ def parse_front_matter(text: str) -> FrontMatter:
     body = text[match.end() :]
     values = _parse_yaml(match[1])
     if isinstance(values, str):
-        return FrontMatter(body=body, fault=values)
+        return FrontMatter(text=match[1], body=body, fault=values)
     if not isinstance(values, dict):
         return FrontMatter(body=body, fault="its front matter is not a list of `key: value`")
     name, description = values.get("name"), values.get("description")
     return FrontMatter(
+        text=match[1],
         name=name.strip() if isinstance(name, str) else "",
         description=description.strip() if isinstance(description, str) else "",
         body=body,
