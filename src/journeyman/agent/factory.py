@@ -286,7 +286,7 @@ class AgentFactory:
     def _model(self, model: Model | str) -> Model:
         if not isinstance(model, str):
             return model
-        return make_model(self._settings.model, model, home=self._settings.home)
+        return make_model(self._settings.model, model)
 
     def builtin_tools(self) -> tuple[Tool, ...]:
         """The tools of an agent, for their names and attributes; they cannot run."""

@@ -116,10 +116,10 @@ def undo(snapshots: Snapshots, session: Session, *, dry_run: bool = False) -> Un
             f"The workspace {snapshots.workspace} no longer exists. Create the folder first."
         )
     turns: list[tuple[Snapshot, Snapshot | None]] = []
-    for name in names:
-        after = name.removesuffix(_BEFORE) + _AFTER
-        if name != after:  # a turn that was killed has no snapshot after it
-            turns.append((snapshots.get(name), snapshots.get(after) if after in names else None))
+    for before in (name for name in names if name.endswith(_BEFORE)):
+        after = before.removesuffix(_BEFORE) + _AFTER
+        # A turn that was killed has no snapshot after it.
+        turns.append((snapshots.get(before), snapshots.get(after) if after in names else None))
     present = snapshots.compare(turns[0][0])
     targets, since = plan(turns, present)
     targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))

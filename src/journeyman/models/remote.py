@@ -28,14 +28,12 @@ from journeyman.models.retries import (
     timeout_failure,
 )
 from journeyman.models.streaming_request import (
-    Connection,
     ReadTimeout,
     RequestFailed,
     certificates,
     stream_events,
 )
 from journeyman.models.system_messages import (
-    KnownServers,
     has_later_system,
     is_system_refusal,
     with_leading_system,
@@ -65,7 +63,6 @@ class RemoteModel:
         temperature: float | None = None,
         timeout_s: float = 300.0,
         attempts: int = 5,
-        known_servers: KnownServers | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
@@ -83,8 +80,7 @@ class RemoteModel:
         self._attempts = max(1, attempts)
         self._sleep, self._clock, self._chance = sleep, clock, chance
         self._adjustments: tuple[Adjustment, ...] = ()
-        self._known_servers = known_servers or KnownServers(None)
-        self._leading_system_only = self._known_servers.contains(self._url, name)
+        self._leading_system_only = False
 
     def __repr__(self) -> str:
         return f"RemoteModel(name={self.name!r}, provider={self.provider!r})"
@@ -118,9 +114,7 @@ class RemoteModel:
             outcome = self._try(body, used, on_text, cancelled)
             if isinstance(outcome, Reply):
                 self._adjustments = adjustments
-                if leading_only and not self._leading_system_only:
-                    self._leading_system_only = True
-                    self._known_servers.add(self._url, self.name)
+                self._leading_system_only = leading_only
                 return outcome
             if outcome.is_context_full:
                 raise ContextFull(
@@ -179,7 +173,7 @@ class RemoteModel:
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         parser = ReplyParser()
         events = stream_events(
-            lambda connection: self._events(connection, content),
+            lambda: self._events(content),
             cancelled=cancelled,
             timeout_s=self._timeout_s,
             clock=self._clock,
@@ -200,9 +194,9 @@ class RemoteModel:
         except NotAReply as error:
             return failure_of(error, self._timeout_s)
 
-    def _events(self, connection: Connection, content: bytes) -> Generator[object]:
+    def _events(self, content: bytes) -> Generator[object]:
         """Yield the events that the server sends; a server that does not stream sends one."""
-        with self._client(connection) as client:
+        with self._client() as client:
             streamed = client.post(
                 "/chat/completions",
                 content=content,
@@ -222,20 +216,14 @@ class RemoteModel:
                     raise APIError("an error with status 200", response.request, body=error)
                 yield answer
 
-    def _client(self, connection: Connection) -> OpenAI:
-        """Return a client with its own connection, which can be closed without affecting others."""
+    def _client(self) -> OpenAI:
         timeout = http.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
         return OpenAI(
             base_url=self._url,
             api_key=self._api_key or NO_KEY,
             max_retries=0,
             timeout=timeout,
-            http_client=http.Client(
-                timeout=timeout,
-                verify=certificates(),
-                follow_redirects=True,
-                event_hooks={"request": [connection.watch]},
-            ),
+            http_client=http.Client(timeout=timeout, verify=certificates(), follow_redirects=True),
         )
 
     def _failure_message(self, failure: Failure, tries: int) -> str:

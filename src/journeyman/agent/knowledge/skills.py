@@ -179,23 +179,6 @@ class Skills:
         summary = f"deleted {skill.name}"
         return self._write("delete", f"{skill.path}/{SKILL_FILE}", None, summary, tuple(others))
 
-    def write_file(self, name: str, file: str, content: str) -> Write:
-        """Plan to write an additional file of a skill. Raise NotWritten."""
-        skill = self._changeable(name)
-        _raise_if(_find_path_fault(file))
-        path = f"{skill.path}/{file}"
-        _raise_if(_find_size_fault(path, content) or find_fault(content))
-        return self._write("write_file", path, content, f"wrote {skill.name}/{file}")
-
-    def remove_file(self, name: str, file: str) -> Write:
-        """Plan to remove an additional file of a skill. Raise NotWritten."""
-        skill = self._changeable(name)
-        _raise_if(_find_path_fault(file))
-        path = f"{skill.path}/{file}"
-        if not (self._folder / path).exists():
-            raise NotWritten(self._missing_file(skill, file))
-        return self._write("remove_file", path, None, f"removed {skill.name}/{file}")
-
     def _write(
         self,
         action: str,

@@ -25,7 +25,7 @@ _GAP = re.compile(r"\s*(?:…|\.\.\.)\s*")
 _PLAIN_PUNCTUATION = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "}
 )
-_WORD = re.compile(r"[^\W\d_]{5,}")
+_WORD = re.compile(r"[^\W\d_]{4,}")
 # Specific names: a path, a name with a dot or an underscore inside, or a number of at least two
 # digits. Placeholders in capitals (YYYY-MM-DD, NAME) do not count.
 _SPECIFIC_NAME = re.compile(r"[\w~.-]*/[\w./~-]+|\b\w+(?:[._]\w+)+\b|\b\d[\d.,:]*\d\b|`[^`\n]{2,}`")
@@ -41,7 +41,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     def shares_words(self, other: str) -> bool:
         """Whether it has a word in common with a text, apart from short ones and endings."""
         words = (
-            {word[:5] for word in _WORD.findall(text.casefold())} for text in (self.text, other)
+            {word[:6] for word in _WORD.findall(text.casefold())} for text in (self.text, other)
         )
         return not set.isdisjoint(*words)
 

@@ -165,8 +165,6 @@ class TestPlanning:
         skills.edit("deploy", skill_text(body="Other."))
         skills.patch("deploy", "Run", "Walk")
         skills.delete("deploy")
-        skills.write_file("deploy", "scripts/x.py", "print()")
-        skills.remove_file("deploy", "references/hosts.md")
         assert state() == before
 
     def test_create(self, skills: Skills, tmp_path: Path) -> None:
@@ -198,14 +196,6 @@ class TestPlanning:
         write = skills.patch("deploy", "eploy", "EPLOY", replace_all=True)
         assert write.after == skill_text().replace("eploy", "EPLOY")
 
-    def test_supporting_files(self, skills: Skills) -> None:
-        write = skills.write_file("deploy", "scripts/deep/go.py", "print()\n")
-        assert (write.path, write.before) == ("skills/deploy/scripts/deep/go.py", None)
-        write = skills.write_file("deploy", "references/hosts.md", "two\n")
-        assert (write.before, write.after) == ("one host\n", "two\n")
-        write = skills.remove_file("deploy", "references/hosts.md")
-        assert (write.before, write.after) == ("one host\n", None)
-
     def test_delete_removes_all_files(self, skills: Skills, tmp_path: Path) -> None:
         write_skill_file(tmp_path, "deploy/other.md", "more")
         write = skills.delete("deploy")
@@ -232,11 +222,9 @@ class TestRefusals:
             message = refusal(lambda: skills.create("new", skill_text("new"), name))
             assert "cannot be the name of a category" in message
 
-    def test_valid_names_and_paths_are_accepted(self, skills: Skills) -> None:
+    def test_valid_names_are_accepted(self, skills: Skills) -> None:
         for name in ("a", "0", "a.b_c-d", "x" * 64):
             assert skills.create(name, skill_text(f"'{name}'")).path == f"skills/{name}/SKILL.md"
-        for file in ("references/a.md", "assets/b/c d.txt", "scripts/ü.py"):
-            assert skills.write_file("deploy", file, "x").path == f"skills/deploy/{file}"
 
     @table(
         ("content", "reason"),
@@ -280,8 +268,6 @@ class TestRefusals:
             lambda: skills.edit("nope", skill_text("nope")),
             lambda: skills.patch("nope", "a", "b"),
             lambda: skills.delete("nope"),
-            lambda: skills.write_file("nope", "references/x.md", "x"),
-            lambda: skills.remove_file("nope", "references/x.md"),
         ):
             assert "There is no skill 'nope'. Available skills: deploy" in refusal(plan)
 
@@ -298,9 +284,6 @@ class TestRefusals:
 
     def test_no_change(self, skills: Skills) -> None:
         assert "already" in refusal(lambda: skills.edit("deploy", skill_text()))
-        same = "references/hosts.md", "one host\n"
-        assert "already" in refusal(lambda: skills.write_file("deploy", *same))
-        assert "has no file" in refusal(lambda: skills.remove_file("deploy", "references/x"))
 
     def test_patch_must_not_complete_an_injected_instruction(
         self, skills: Skills, tmp_path: Path
@@ -325,25 +308,16 @@ class TestRefusals:
     @table(
         "file",
         [
-            "SKILL.md", "x.md", "references", "references/", "references//x", "references/../x",
+            "x.md", "references", "references/", "references//x", "references/../x",
             "references/./x", "/references/x", "other/x.md", "references/.hidden", "scripts\\x",
-            "references/a\nb", "", "../deploy/references/x",
+            "references/a\nb", "../deploy/references/x",
         ],
         ids=repr,
     )  # fmt: skip
     def test_invalid_paths(self, skills: Skills, file: str) -> None:
         assert "is not a valid path for a file of a skill" in refusal(
-            lambda: skills.write_file("deploy", file, "x")
+            lambda: skills.patch("deploy", "a", "b", file)
         )
-        assert "is not a valid path" in refusal(lambda: skills.remove_file("deploy", file))
-
-    def test_files_too_large_or_with_secrets(self, skills: Skills) -> None:
-        message = refusal(lambda: skills.write_file("deploy", "assets/x", "a b\n" * 300_000))
-        assert "more than 1,048,576 bytes" in message
-        message = refusal(
-            lambda: skills.write_file("deploy", "scripts/x", "password = 'hunter2abc'")
-        )
-        assert "password" in message
 
     def test_linked_skill_is_readable_but_cannot_be_changed(
         self, skills: Skills, tmp_path: Path

@@ -103,18 +103,6 @@ class TestMemory:
         assert (answer["message"], answer["entry_count"]) == ("Entry removed.", 0)
         assert [write.action for write, _ in desk.kept] == ["add", "replace", "remove"]
 
-    def test_batch_of_operations_is_one_write(self, desk: Desk) -> None:
-        operations = [{"action": "add", "content": name} for name in ("one", "two")]
-        operations.append({"action": "remove", "old_text": "one"})
-        answer = desk("memory", target="memory", operations=operations)
-        assert answer["message"] == "All operations done."
-        assert desk.knowledge.memory.entries("memory") == ("two",)
-        assert len(desk.kept) == 1
-
-    def test_single_operation_in_a_batch_keeps_its_action(self, desk: Desk) -> None:
-        desk("memory", target="user", operations=[{"action": "add", "content": "tea"}])
-        assert [write.action for write, _ in desk.kept] == ["add"]
-
     def test_refusal_shows_the_current_entries(self, desk: Desk) -> None:
         desk("memory", action="add", target="user", content="x" * 90)
         answer = desk("memory", action="add", target="user", content="y" * 90)
@@ -127,12 +115,11 @@ class TestMemory:
     @table(
         ("arguments", "reason"),
         [
-            ({}, "`action` or `operations`"),
             ({"action": "add"}, "is empty"),
             ({"action": "remove"}, "`old_text` is empty"),
             ({"action": "replace", "content": "x"}, "`old_text` is empty"),
         ],
-        ids=["nothing", "add", "remove", "replace"],
+        ids=["add", "remove", "replace"],
     )
     def test_missing_arguments_are_named(
         self, desk: Desk, arguments: dict[str, str], reason: str
@@ -154,9 +141,11 @@ class TestSkills:
         assert answer["message"] == "Skill 'deploy' created."
         assert answer["path"] == "skills/web/deploy/SKILL.md"
         assert answer["_change"] == {"action": "create", "summary": "skill: created deploy"}
+        references = tmp_path / "skills" / "web" / "deploy" / "references"
+        references.mkdir()
+        (references / "a.md").write_text("aa")
         for arguments in (
             {"action": "patch", "old_string": "Run", "new_string": "Walk"},
-            {"action": "write_file", "file_path": "references/a.md", "file_content": "aa"},
             {
                 "action": "patch",
                 "file_path": "references/a.md",
@@ -180,15 +169,11 @@ class TestSkills:
         answer = desk("skill_view", name="deploy", file_path="references/a.md")
         assert (answer["file"], answer["content"]) == ("references/a.md", "bb")
         assert desk.viewed == ["skills/web/deploy/SKILL.md", "skills/web/deploy/references/a.md"]
-        answer = desk(
-            "skill_manage", action="remove_file", name="deploy", file_path="references/a.md"
-        )
-        assert answer["message"] == "File 'references/a.md' removed from skill 'deploy'."
         desk("skill_manage", action="edit", name="deploy", content=SKILL)
         desk("skill_manage", action="delete", name="deploy")
         assert desk("skills_list")["count"] == 0
         assert [write.action for write, _ in desk.kept] == [
-            "create", "patch", "write_file", "patch", "remove_file", "edit", "delete",
+            "create", "patch", "patch", "edit", "delete",
         ]  # fmt: skip
 
     @table(
@@ -197,8 +182,6 @@ class TestSkills:
             ("create", "create needs content"),
             ("edit", "edit needs content"),
             ("patch", "patch needs old_string and new_string"),
-            ("write_file", "write_file needs file_path and file_content"),
-            ("remove_file", "remove_file needs file_path"),
         ],
     )
     def test_missing_arguments_are_named(self, desk: Desk, action: str, reason: str) -> None:
