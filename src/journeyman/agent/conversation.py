@@ -3,7 +3,6 @@ begins, and messages read back from the store give the model the same bytes.
 """
 
 import re
-from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -52,10 +51,6 @@ class Conversation:
         }
         return [call for call in last.tool_calls if call.id not in answered_ids]
 
-    def add(self, message: Message) -> None:
-        """Insert a message that is already stored, at its position."""
-        insort(self.messages, message, key=lambda item: item.position)
-
     def input_message(
         self, role: Literal["system", "user"], text: str, at: float, kind: MessageKind = "plain"
     ) -> Message:
@@ -76,10 +71,9 @@ class Conversation:
         )
 
     def result_message(self, call: ToolCall, result: Result, at: float) -> Message:
-        """The result of a call. Results keep the order of their calls, whenever they arrive."""
-        reply = next(message for message in reversed(self.messages) if call in message.tool_calls)
+        """The result of a call as the next message."""
         return _message(
-            reply.position + 1 + reply.tool_calls.index(call),
+            self._next_position,
             role="tool",
             text=result.text,
             tool_call_id=call.id,
@@ -156,7 +150,7 @@ class SessionRecorder:
         usages = () if usage is None else (usage,)
         session = conversation.session
         self._write(conversation, Fragment(session=session, messages=(message,), usage=usages))
-        conversation.add(message)
+        conversation.messages.append(message)
 
     def end(self, conversation: Conversation, reason: str, at: float) -> None:
         """Store how a turn ended. Raise SessionTaken."""

@@ -5,8 +5,6 @@ is raised.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from itertools import groupby
 
 from journeyman.agent.tools.tool import (
     Invocation,
@@ -25,8 +23,6 @@ from journeyman.records import Provenance, ToolCall
 from journeyman.records.errors import JourneymanError
 
 logger = logging.getLogger(__name__)
-
-_MAX_PARALLEL = 8
 
 Decide = Callable[[Tool, dict[str, object]], Decision]
 
@@ -90,26 +86,10 @@ class Dispatch:
         self._toolbox, self._decide, self._ask = toolbox, decide, ask
         self._origin, self._cancelled = origin, cancelled
 
-    def run(self, calls: Sequence[ToolCall]) -> Iterator[tuple[int, Result]]:
-        """Yield each result with the index of its call, as results arrive. Adjacent calls that only
-        read run in parallel; all others run one at a time, in order. A person is asked one question
-        at a time.
-        """
-        for reads_only, group in groupby(enumerate(calls), key=lambda item: self._reads(item[1])):
-            batch = list(group)
-            if not reads_only or len(batch) == 1:
-                for index, call in batch:
-                    yield index, _run_tool(self._prepare(call))
-                continue
-            with ThreadPoolExecutor(min(len(batch), _MAX_PARALLEL)) as pool:
-                prepared = [(index, self._prepare(call)) for index, call in batch]
-                futures = {pool.submit(_run_tool, job): index for index, job in prepared}
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-
-    def _reads(self, call: ToolCall) -> bool:
-        tool = self._toolbox.find(call.name)
-        return tool is not None and tool.reads_only
+    def run(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, Result]]:
+        """Run the calls in order; yield each with its result."""
+        for call in calls:
+            yield call, _run_tool(self._prepare(call))
 
     def _prepare(self, call: ToolCall) -> Result | tuple[Tool, Invocation]:
         """Return the tool and the invocation to run, or the result of a call that must not run."""

@@ -56,13 +56,11 @@ class Loop:
         if not message.tool_calls:
             return _end_of_turn(reply)
         results = []
-        for index, result in self.dispatch.run(message.tool_calls):
-            call = message.tool_calls[index]
+        for call, result in self.dispatch.run(message.tool_calls):
             answer = self.conversation.result_message(call, result, self.clock())
             self.recorder.save(self.conversation, answer)
             results.append((call.name, call.arguments, result.text))
             yield ToolCalled(call=call, result=result)
-        results.sort()
         return self._find_repetition(results)
 
     def _find_repetition(self, results: object) -> TurnStopped | None:

@@ -33,20 +33,19 @@ _LOCK_S, _GIT_S = 60.0, 60.0
 _FRESH_NS = 2 * 10**9
 """A file that changed this recently before it was read may change again with the same time."""
 _CHUNK = 2**20
-_STORED_TYPES = (stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK, stat.S_IFIFO)
+_STORED_TYPES = (stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK)
 _HISTORY = re.compile(rb"(?:.*/)?\.git(?:/modules/.+)?(?:/lfs)?/objects(?=/|\Z)", re.DOTALL)
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """A file, a link, a folder or a pipe. `digest` identifies the content; it is empty for folders,
-    pipes and content that cannot be read. `changed_ns` and `inode` show whether it must be read
+    """A file, a link or a folder. `digest` identifies the content; it is empty for folders and for
+    content that cannot be read. `changed_ns` and `inode` show whether it must be read
     again.
     """
 
     mode: int
     digest: str
     size: int
-    owner: tuple[int, int]
     changed_ns: int = 0
     inode: int = 0
 
@@ -262,7 +261,6 @@ class Snapshots:
             mode=status.st_mode,
             digest=digest,
             size=0 if stat.S_ISDIR(status.st_mode) else status.st_size,
-            owner=(status.st_uid, status.st_gid),
             changed_ns=status.st_ctime_ns if is_sure else 0,
             inode=status.st_ino if is_sure else 0,
         )

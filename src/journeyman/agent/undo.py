@@ -184,7 +184,7 @@ def restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dict
         (_grant_access, outer_first, True),
         (_clear, outer_first[::-1], True),
         (_put, remaining, False),
-        (_set_attributes, remaining[::-1], False),
+        (_set_mode, remaining[::-1], False),
     ):
         for path in paths:
             place = snapshots.workspace / os.fsdecode(path)
@@ -228,8 +228,6 @@ def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
         os.chmod(name, stat.S_IMODE(entry.mode) | stat.S_IRWXU, dir_fd=folder)
-    elif stat.S_ISFIFO(entry.mode):
-        os.mkfifo(name, stat.S_IMODE(entry.mode), dir_fd=folder)
     elif not entry.digest:
         raise OSError(errno.EFBIG, "its content was not stored, or was too large")
     elif stat.S_ISLNK(entry.mode):
@@ -239,14 +237,12 @@ def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
         os.symlink(target, os.fsencode(name), dir_fd=folder)
     else:
         with (contents / entry.digest).open("rb") as file:
-            put_file(folder, name, file, mode=stat.S_IMODE(entry.mode), owner=entry.owner)
+            put_file(folder, name, file, mode=stat.S_IMODE(entry.mode))
 
 
-def _set_attributes(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
-    """Set mode and owner of a folder, once its contents are complete."""
+def _set_mode(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
+    """Set the mode of a folder, once its contents are complete."""
     if entry is not None and entry.is_folder:
-        with suppress(OSError):
-            os.chown(name, *entry.owner, dir_fd=folder, follow_symlinks=False)
         os.chmod(name, stat.S_IMODE(entry.mode), dir_fd=folder)
 
 

@@ -28,6 +28,7 @@ from journeyman.models.retries import (
     timeout_failure,
 )
 from journeyman.models.streaming_request import (
+    Connection,
     ReadTimeout,
     RequestFailed,
     certificates,
@@ -173,7 +174,7 @@ class RemoteModel:
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         parser = ReplyParser()
         events = stream_events(
-            lambda: self._events(content),
+            lambda connection: self._events(connection, content),
             cancelled=cancelled,
             timeout_s=self._timeout_s,
             clock=self._clock,
@@ -194,9 +195,9 @@ class RemoteModel:
         except NotAReply as error:
             return failure_of(error, self._timeout_s)
 
-    def _events(self, content: bytes) -> Generator[object]:
+    def _events(self, connection: Connection, content: bytes) -> Generator[object]:
         """Yield the events that the server sends; a server that does not stream sends one."""
-        with self._client() as client:
+        with self._client(connection) as client:
             streamed = client.post(
                 "/chat/completions",
                 content=content,
@@ -216,14 +217,20 @@ class RemoteModel:
                     raise APIError("an error with status 200", response.request, body=error)
                 yield answer
 
-    def _client(self) -> OpenAI:
+    def _client(self, connection: Connection) -> OpenAI:
+        """Return a client with its own connection, which can be closed without affecting others."""
         timeout = http.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
         return OpenAI(
             base_url=self._url,
             api_key=self._api_key or NO_KEY,
             max_retries=0,
             timeout=timeout,
-            http_client=http.Client(timeout=timeout, verify=certificates(), follow_redirects=True),
+            http_client=http.Client(
+                timeout=timeout,
+                verify=certificates(),
+                follow_redirects=True,
+                event_hooks={"request": [connection.watch]},
+            ),
         )
 
     def _failure_message(self, failure: Failure, tries: int) -> str:

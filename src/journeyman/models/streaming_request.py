@@ -1,11 +1,15 @@
-"""A streaming request that can be cancelled at any moment: it runs in its own thread."""
+"""A streaming request that can be cancelled at any moment. It runs in its own thread; when the
+caller stops reading, the connection is closed, so that the server stops working too.
+"""
 
 import queue
+import socket
 import ssl
 import threading
-from collections.abc import Callable, Generator
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, suppress
 from functools import cache
+from typing import Any
 
 import openai
 
@@ -14,6 +18,9 @@ from journeyman.models.model import Cancelled
 
 POLL_S = 0.1
 """How often the caller checks for cancellation."""
+
+GRACE_S = 0.2
+"""How long to wait for the thread after closing its connection; it ends later in any case."""
 
 
 @cache
@@ -37,26 +44,60 @@ class ReadTimeout(Exception):
 _END = object()
 
 
+class Connection:
+    """The connection of one request, which any thread can close."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self.is_closed = False
+
+    def watch(self, request: http.Request) -> None:
+        """Note the socket that a request uses; a hook for the HTTP client."""
+        request.extensions = {**request.extensions, "trace": self._trace}
+
+    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if not event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            return
+        connected = info["return_value"].get_extra_info("socket")
+        with self._lock:
+            self._socket = connected
+        if self.is_closed:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection; a thread that waits on it wakes up with an error."""
+        with self._lock:
+            self.is_closed = True
+            connected = self._socket
+        if connected is not None:
+            # An SSL socket's own method would continue in plain text. The connection may already
+            # be closed.
+            with suppress(OSError):
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+
 def stream_events(
-    events: Callable[[], Generator[object]],
+    events: Callable[[Connection], Generator[object]],
     *,
     cancelled: Callable[[], bool],
     timeout_s: float,
     clock: Callable[[], float],
 ) -> Generator[object]:
     """Yield the events of a request as they arrive. Raise Cancelled, ReadTimeout if none arrives
-    within `timeout_s`, or RequestFailed. The thread then closes the connection with the next event.
+    within `timeout_s`, or RequestFailed. The connection is closed then, and when the caller stops
+    reading.
     """
-    abandoned = threading.Event()
+    connection = Connection()
     arrived: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def receive() -> None:
         end: object = _END
         try:
-            with closing(events()) as incoming:
+            with closing(events(connection)) as incoming:
                 for event in incoming:
                     arrived.put(event)
-                    if abandoned.is_set():
+                    if connection.is_closed:
                         break
         # What a server can cause: errors of the client and of the connection, invalid JSON
         # (ValueError) or JSON nested too deeply, a body closed while being read (RuntimeError).
@@ -65,7 +106,8 @@ def stream_events(
         finally:
             arrived.put(end)
 
-    threading.Thread(target=receive, name="model request", daemon=True).start()
+    thread = threading.Thread(target=receive, name="model request", daemon=True)
+    thread.start()
     last_event_at = clock()
     try:
         while True:
@@ -84,4 +126,5 @@ def stream_events(
                 raise event
             yield event
     finally:
-        abandoned.set()
+        connection.close()
+        thread.join(GRACE_S)

@@ -143,6 +143,9 @@ class Redactor:
         end = 0
         for span in find_secrets(text, people=self._people):
             placeholder = self.hide(span.family, span.value)
+            if "\n" in (broken := text[span.start : span.end]) and span.value in self._remembered:
+                # A title has the same text on one line.
+                self.remember(" ".join(broken.split()), placeholder)
             pieces += (
                 text[end : span.start],
                 f'"{placeholder}"' if span.needs_quotes else placeholder,

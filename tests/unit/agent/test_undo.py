@@ -22,7 +22,7 @@ from tests.tables import table
 from journeyman import Journeyman
 from journeyman.agent.snapshots import IGNORED_LIMITS, Snapshots
 from journeyman.agent.tools.tool import Invocation, Result, worked
-from journeyman.agent.undo import TurnSnapshots, Undo, undo
+from journeyman.agent.undo import TurnSnapshots, undo
 from journeyman.records import Session, SessionId
 from journeyman.records.errors import OutsideProblem
 from journeyman.testing import ScriptedModel, calls, says
@@ -70,7 +70,6 @@ def workspace(tmp_path: Path) -> Path:
     (folder / ".env").chmod(0o600)
     (folder / "empty").mkdir()
     (folder / "link").symlink_to("src/main.py")
-    os.mkfifo(folder / "pipe")
     return folder
 
 
@@ -111,7 +110,6 @@ COMMANDS = {
     "link changed": "rm link && ln -s /etc/passwd link",
     "file to folder": "rm run.sh && mkdir run.sh && echo 1 > run.sh/x",
     "folder to link": "mv src elsewhere && ln -s elsewhere src && echo 2 > src/main.py",
-    "pipes": "rm src/main.py && mkfifo src/main.py src/new && rm pipe",
     "link to file": "rm link && echo text > link",
     "same size, same times": "touch -r src/main.py t && echo 'print(7)' > src/main.py "
     "&& touch -r t src/main.py && rm t",
@@ -142,19 +140,6 @@ def test_undo_restores_the_workspace_exactly(tmp_path: Path, command: str) -> No
     assert not any(one.failed for one in done.changes)
     assert tree(place) == before
     assert not undo(snapshots, SESSION).changes
-
-
-def test_dry_run_lists_the_changes(snapshots: Snapshots, workspace: Path) -> None:
-    turn(
-        snapshots, shell(workspace, "rm src/main.py; echo 2 > run.sh; mkdir made; echo 1 > made/x")
-    )
-    found = {one.path: one.action for one in undo(snapshots, SESSION, dry_run=True).changes}
-    assert found == {
-        "src/main.py": "restore",
-        "run.sh": "change",
-        "made/": "delete",
-        "made/x": "delete",
-    }
 
 
 def test_unusual_file_names_are_restored(snapshots: Snapshots, workspace: Path) -> None:
@@ -308,16 +293,6 @@ class TestLimits:
         assert (workspace / "vendor" / "10").exists()
         assert not (workspace / "new").exists()
 
-    def test_an_empty_git_folder_above_is_no_repository(
-        self, snapshots: Snapshots, workspace: Path
-    ) -> None:
-        (workspace.parent / ".git").mkdir()
-        (workspace / ".gitignore").write_text("big.db\n")
-        (workspace / "big.db").write_bytes(b"x" * (IGNORED_LIMITS[1] + 1))
-        turn(snapshots, shell(workspace, "echo small > big.db"))
-        undo(snapshots, SESSION)
-        assert (workspace / "big.db").read_text() == "small\n"
-
     def test_ignore_rules_of_the_whole_repository_apply(
         self, workspace: Path, tmp_path: Path
     ) -> None:
@@ -422,15 +397,6 @@ class TestAgent:
             with jm.agent(model=model, workspace=workspace, **options) as agent:
                 return agent.run_conversation("Tidy up.").session
 
-    def test_session_is_undone(self, tmp_path: Path, workspace: Path) -> None:
-        home, before = tmp_path / "home", tree(workspace)
-        session = self.run(home, workspace, "rm -r src", "echo 1 > new")
-        with Journeyman(home=home) as jm:
-            found = jm.undo(session, dry_run=True)
-            assert isinstance(found, Undo)
-            jm.undo(session)
-        assert tree(workspace) == before
-
     def test_read_only_turn_takes_no_snapshot(self, tmp_path: Path, workspace: Path) -> None:
         home = tmp_path / "home"
         database(home)
@@ -450,13 +416,6 @@ class TestAgent:
         assert not (workspace / "src").exists()
         assert len(notices) == 1
         assert notices[0].startswith("Undo is not available: ")
-
-    def test_undo_can_be_disabled(
-        self, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("JOURNEYMAN_AGENT_UNDO", "off")
-        self.run(tmp_path / "home", workspace, "rm -r src")
-        assert not (tmp_path / "home" / "undo").exists()
 
     def test_undo_command(self, tmp_path: Path, workspace: Path) -> None:
         home, before = tmp_path / "home", tree(workspace)

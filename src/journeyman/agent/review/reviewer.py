@@ -166,7 +166,7 @@ class Reviewer:
             self.clock(),
             kind="harness",
         )
-        conversation.add(instruction)
+        conversation.messages.append(instruction)
         origin = Provenance(
             origin="background_review",
             context=f"review {review.id}",
@@ -258,7 +258,7 @@ class _ReviewRecorder(SessionRecorder):
         if usage is not None:
             with suppress(UnknownSession):
                 self._accounts.add(conversation.session.id, usage)
-        conversation.add(message)
+        conversation.messages.append(message)
 
     def usage(self, key: str, reply: Reply, at: float, task: str = _TASK) -> Usage:
         return super().usage(f"review-{self._review}-{key}", reply, at, task)

@@ -2,10 +2,7 @@
 replaces text in a file. A failed call returns a hint.
 """
 
-import os
-from difflib import get_close_matches, unified_diff
-from itertools import islice
-from pathlib import Path
+from difflib import unified_diff
 
 from journeyman.agent.tools.tool import (
     Invocation,
@@ -27,8 +24,6 @@ from journeyman.agent.tools.workspace import (
 )
 
 _BINARY_PROBE_BYTES = 8192
-_MOST_FOLDERS = 500
-_MOST_SIMILAR = 5
 _LONGEST_DIFF = 8_000
 _PATH = text("The file, relative to the workspace.")
 
@@ -83,20 +78,11 @@ def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Resu
 
 
 def _read_text(workspace: Workspace, path: str) -> bytes:
-    """Return the contents of a text file. If it does not exist, the error suggests files with the
-    same or a similar name elsewhere.
-    """
+    """Return the contents of a text file."""
     try:
         data = read_bytes(workspace.find_path(path), path)
     except FileNotFoundError:
-        by_name: dict[str, list[str]] = {}
-        for folder, inner, names in islice(os.walk(workspace.root), _MOST_FOLDERS):
-            inner[:] = sorted(name for name in inner if not name.startswith("."))
-            for name in sorted(names):
-                by_name.setdefault(name, []).append(workspace.shown(Path(folder, name)))
-        close = get_close_matches(Path(path).name, by_name, n=_MOST_SIMILAR)
-        similar = [place for name in close for place in by_name[name]][:_MOST_SIMILAR]
-        raise ToolError(f"File not found: {path}", similar_files=similar) from None
+        raise ToolError(f"File not found: {path}") from None
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         reason = f"The file {path!r} is not text. Look at it with terminal: file, xxd."
         raise ToolError(reason, file_size=len(data), is_binary=True)

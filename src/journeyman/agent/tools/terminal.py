@@ -36,6 +36,7 @@ _NO_NETWORK = (
 _NETWORK_ERROR = re.compile(
     r"name resolution|resolv\w* (?:the )?(?:host|name|address|'|\")|getaddrinfo|EAI_AGAIN|ENOTFOUND"
     r"|unknown ?host|translate host|no such host|(?:socket|connect|dial)[^\n]{0,80}denied"
+    r"|\[Errno 13\] Permission denied(?!:)"
     r"|(?:not|n't|failed to|unable to) (?:connect|establish|fetch|download|reach)"
     r"|(?:fetch|download|connection) failed|network (?:is |error)|No matching distribution",
     re.IGNORECASE,

@@ -34,11 +34,6 @@ class TestReading:
         assert memory.text("memory") == BY_HAND
         assert memory.usage("memory") == f"3% — {len(BY_HAND)}/2,200 chars"
 
-    def test_missing_file_has_no_entries(self, memory: Memory) -> None:
-        assert memory.entries("user") == ()
-        assert memory.text("user") == ""
-        assert memory.usage("user") == "0% — 0/1,375 chars"
-
     @table(
         "text",
         [
@@ -116,13 +111,6 @@ class TestPlanning:
         assert parse_entries(write.after or "") == (ENTRIES[0], ENTRIES[2])
         assert write.entries == (EntryChange(index=1, before=ENTRIES[1]),)
 
-    def test_removing_the_last_entry_leaves_an_empty_file(self, tmp_path: Path) -> None:
-        memory = Memory(tmp_path)
-        commit(tmp_path, memory.plan("user", add("Likes tea")))
-        commit(tmp_path, memory.plan("user", remove("tea")))
-        assert (tmp_path / "memories" / "USER.md").read_text() == ""
-        assert memory.entries("user") == ()
-
     def test_exact_entry_wins_over_a_longer_match(self, tmp_path: Path) -> None:
         memory = Memory(tmp_path)
         commit(tmp_path, memory.plan("user", add("tea and milk")))
@@ -152,11 +140,6 @@ class TestRefusals:
             lambda: memory.plan("memory", replace("8080", "Use uv, not pip"))
         )
         assert "already" in refusal(lambda: memory.plan("memory", replace("uv", "Use uv, not pip")))
-
-    def test_empty_text(self, memory: Memory) -> None:
-        assert "empty" in refusal(lambda: memory.plan("memory", add(" \n ")))
-        assert "empty" in refusal(lambda: memory.plan("memory", replace("uv", "")))
-        assert "`old_text` is empty" in refusal(lambda: memory.plan("memory", remove(" ")))
 
     @table("text", ["a\n§\nb", "§", "§\nb", "a\n §", "a\n\x85§"])
     def test_separator_inside_an_entry(self, memory: Memory, text: str) -> None:

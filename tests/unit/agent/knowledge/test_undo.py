@@ -44,10 +44,6 @@ class TestMemory:
         knowledge.undo(back)
         assert knowledge.memory.entries("memory") == ("by hand", "other", "new")
 
-    def test_undoing_the_first_entry_removes_the_file(self, knowledge: Knowledge) -> None:
-        knowledge.undo(committed(knowledge, knowledge.memory.plan("user", add("tea"))))
-        assert not (knowledge.folder / FILES["user"]).exists()
-
     def test_added_entry_is_removed_and_later_ones_stay(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a")
         write = committed(knowledge, knowledge.memory.plan("memory", add("b")))
@@ -63,14 +59,6 @@ class TestMemory:
         knowledge.undo(write)
         assert knowledge.memory.entries("memory") == ("a", "b", "c", "d")
 
-    def test_removed_entry_goes_last_if_its_place_is_gone(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a", "b", "c")
-        write = committed(knowledge, knowledge.memory.plan("memory", remove("c")))
-        committed(knowledge, knowledge.memory.plan("memory", remove("a")))
-        committed(knowledge, knowledge.memory.plan("memory", remove("b")))
-        knowledge.undo(write)
-        assert knowledge.memory.entries("memory") == ("c",)
-
     def test_replaced_entry_returns_where_its_replacement_is(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a", "b", "c")
         write = committed(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
@@ -83,20 +71,6 @@ class TestMemory:
         write = committed(knowledge, knowledge.memory.plan("memory", add("b")))
         committed(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
         with pytest.raises(NotWritten, match="“b” is no longer in memory"):
-            knowledge.undo(write)
-
-    def test_entry_added_again_cannot_be_undone(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a", "b")
-        write = committed(knowledge, knowledge.memory.plan("memory", remove("a")))
-        fill(knowledge, "a")
-        with pytest.raises(NotWritten, match="“a” again"):
-            knowledge.undo(write)
-
-    def test_entry_that_no_longer_fits_cannot_be_undone(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "x" * 40)
-        write = committed(knowledge, knowledge.memory.plan("memory", remove("x")))
-        fill(knowledge, "y" * 40)
-        with pytest.raises(NotWritten, match="83 characters; the limit is 60 "):
             knowledge.undo(write)
 
 
@@ -131,13 +105,6 @@ class TestSkills:
         write = committed(knowledge, knowledge.skills.create("deploy", SKILL))
         committed(knowledge, knowledge.skills.patch("deploy", "Run", "Walk"))
         with pytest.raises(NotWritten, match=r"SKILL.md changed after “skill: created deploy”"):
-            knowledge.undo(write)
-
-    def test_deleted_skill_cannot_return_if_its_name_is_taken(self, knowledge: Knowledge) -> None:
-        committed(knowledge, knowledge.skills.create("deploy", SKILL))
-        write = committed(knowledge, knowledge.skills.delete("deploy"))
-        committed(knowledge, knowledge.skills.create("deploy", SKILL + "Other.\n"))
-        with pytest.raises(NotWritten, match="cannot be undone"):
             knowledge.undo(write)
 
 

@@ -192,12 +192,6 @@ class TestFork:
         ]
         assert booked[0].cost_usd == 0.001
 
-    def test_review_messages_are_not_stored_in_the_session(self, workbench: Workbench) -> None:
-        finished = workbench.turn()
-        before = list(workbench.store.sessions.messages(finished.session.id))
-        workbench.review(finished, remember("Answers are to be in German.", "answer in German"))
-        assert list(workbench.store.sessions.messages(finished.session.id)) == before
-
     def test_model_failure_fails_the_review(self, workbench: Workbench) -> None:
         reviewed = workbench.review(workbench.turn(), ModelUnavailable("no answer"))
         assert (reviewed.review.status, reviewed.review.error) == ("failed", "no answer")
@@ -376,20 +370,6 @@ class TestSkills:
         )
         assert seen.review.status == "changed", result_of(seen, 1)
 
-    def test_rewriting_most_of_a_skill_is_refused(self, workbench: Workbench) -> None:
-        finished = self.turn_with_skill(workbench)
-        content = SKILL.format(
-            name="checks", description="How to run the checks.", body="Run `make check --all`."
-        )
-        before = workbench.files()
-        reviewed = workbench.review(
-            finished,
-            calls(("skill_view", {"name": "checks"}), first=100),
-            calls(skill("checks", action="edit", content=content), first=101),
-        )
-        assert "may change. Patch" in result_of(reviewed, 1)["error"]
-        assert workbench.files() == before
-
     def test_small_patches_must_not_add_up_to_a_rewrite(self, workbench: Workbench) -> None:
         finished = self.turn_with_skill(workbench)
         patches = [
@@ -409,29 +389,6 @@ class TestSkills:
         )
         changed = len(reviewed.entries)
         assert 1 <= changed < 4
-
-    def test_near_duplicate_skill_is_refused(self, workbench: Workbench) -> None:
-        finished = self.turn_with_skill(workbench)
-        content = SKILL.format(
-            name="checks-again",
-            description="How to run the checks.",
-            body="Run `make check --all`.",
-        )
-        reviewed = workbench.review(
-            finished, calls(skill("checks-again", action="create", content=content), first=100)
-        )
-        assert "there already" in result_of(reviewed)["error"]
-
-    def test_review_must_not_delete_skills(self, workbench: Workbench) -> None:
-        finished = self.turn_with_skill(workbench)
-        before = workbench.files()
-        reviewed = workbench.review(
-            finished,
-            calls(("skill_view", {"name": "checks"}), first=100),
-            calls(skill("checks", action="delete"), first=101),
-        )
-        assert "only a person may remove" in result_of(reviewed, 1)["error"]
-        assert workbench.files() == before
 
 
 class TestUndo:
@@ -459,14 +416,6 @@ class TestUndo:
         assert (len(undone.entries), undone.kept) == (2, ())
         assert {name: text for name, text in workbench.files().items() if text} == before
         assert workbench.journal.undo(reviewed.review.id).entries == ()
-
-    def test_single_write_can_be_undone(self, workbench: Workbench) -> None:
-        reviewed = workbench.review(
-            workbench.turn(),
-            remember("The user wants answers in German.", "always answer in German"),
-        )
-        undone = workbench.journal.undo(reviewed.entries[0].id[:6])
-        assert [one.id for one in undone.entries] == [reviewed.entries[0].id]
 
     def test_entry_changed_since_is_kept(self, workbench: Workbench) -> None:
         reviewed = workbench.review(
@@ -526,15 +475,6 @@ class TestBackground:
         assert notices == ["The review failed: no answer"]
         assert "no answer" in caplog.text
 
-    def test_unexpected_error_is_reported(self, workbench: Workbench) -> None:
-        def broken(_messages: Any, _tools: Any) -> Reply:
-            raise RuntimeError("oops")
-
-        background, notices = self.background(workbench, ScriptedModel([broken]))
-        background.consider(workbench.turn())
-        assert background.wait(LONGEST_S)
-        assert notices == ["The review failed: oops"]
-
     def test_new_turn_cancels_a_running_review(self, workbench: Workbench) -> None:
         started, release = threading.Event(), threading.Event()
 
@@ -582,13 +522,6 @@ class TestOutcome:
             if not is_as_expected or problem not in review.error:
                 misses.append((name, review.status, review.error))
         assert misses == []
-
-    def test_a_review_that_reached_its_limit_is_incomplete(self, workbench: Workbench) -> None:
-        lists = [calls(("skills_list", {"query": str(n)}), first=n) for n in range(20)]
-        review = workbench.reviewer(ScriptedModel(lists)).review(workbench.turn()).review
-        assert review.status == "incomplete"
-        assert review.error
-        assert workbench.store.reviews.get(review.id).status == "incomplete"
 
 
 class TestScope:

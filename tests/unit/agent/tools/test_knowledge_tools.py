@@ -103,15 +103,6 @@ class TestMemory:
         assert (answer["message"], answer["entry_count"]) == ("Entry removed.", 0)
         assert [write.action for write, _ in desk.kept] == ["add", "replace", "remove"]
 
-    def test_refusal_shows_the_current_entries(self, desk: Desk) -> None:
-        desk("memory", action="add", target="user", content="x" * 90)
-        answer = desk("memory", action="add", target="user", content="y" * 90)
-        assert answer["success"] is False
-        assert "183 characters; the limit is 100 " in answer["error"]
-        assert answer["current_entries"] == ["x" * 90]
-        assert answer["usage"] == "90% — 90/100 chars"
-        assert len(desk.kept) == 1
-
     @table(
         ("arguments", "reason"),
         [
@@ -129,13 +120,6 @@ class TestMemory:
 
 
 class TestSkills:
-    def test_no_skills(self, desk: Desk) -> None:
-        assert desk("skills_list") == {
-            "success": True, "skills": [], "categories": [], "count": 0,
-        }  # fmt: skip
-        assert "There is no skill 'x'" in desk("skill_view", name="x")["error"]
-        assert desk.viewed == []
-
     def test_lifecycle_of_a_skill(self, desk: Desk, tmp_path: Path) -> None:
         answer = desk("skill_manage", action="create", name="deploy", content=SKILL, category="web")
         assert answer["message"] == "Skill 'deploy' created."
@@ -187,14 +171,6 @@ class TestSkills:
     def test_missing_arguments_are_named(self, desk: Desk, action: str, reason: str) -> None:
         assert reason in desk("skill_manage", action=action, name="deploy")["error"]
 
-    def test_empty_replacement_removes_the_text(self, desk: Desk) -> None:
-        desk("skill_manage", action="create", name="deploy", content=SKILL + "Extra.\n")
-        answer = desk(
-            "skill_manage", action="patch", name="deploy", old_string="Extra.\n", new_string=""
-        )
-        assert answer["success"]
-        assert desk.knowledge.skills.view("deploy") == SKILL
-
 
 class TestChecksAndJournal:
     def test_forbidden_write_is_refused(self, desk: Desk, tmp_path: Path) -> None:
@@ -206,10 +182,6 @@ class TestChecksAndJournal:
         assert answer["error"] == "BLOCKED: Say what shows it (create)"
         assert desk.kept == []
         assert desk.knowledge.system_text() == ""
-
-    def test_impossible_write_is_not_checked(self, desk: Desk) -> None:
-        desk.forbidden = "no"
-        assert "status" not in desk("memory", action="remove", target="user", old_text="x")
 
     def test_unrecorded_write_is_undone(self, desk: Desk) -> None:
         desk("memory", action="add", target="user", content="tea")
@@ -226,18 +198,6 @@ class TestChecksAndJournal:
             assert not desk("skill_manage", name="deploy", **arguments)["success"]
         assert desk.knowledge.system_text() == before
         assert desk.knowledge.skills.view("deploy") == SKILL
-
-    def test_interrupted_write_is_undone(self, tmp_path: Path) -> None:
-        knowledge = Knowledge(tmp_path)
-
-        def interrupted(_write: Write, _invocation: Invocation) -> None:
-            raise KeyboardInterrupt
-
-        memory = knowledge_tools(knowledge, keep=interrupted)[0]
-        arguments = {"action": "add", "target": "user", "content": "tea"}
-        with pytest.raises(KeyboardInterrupt):
-            memory.run(Invocation(call_id="1", arguments=arguments))
-        assert knowledge.memory.entries("user") == ()
 
     def test_journal_entry_has_the_provenance_of_the_write(self, tmp_path: Path) -> None:
         origin = Provenance(
