@@ -86,7 +86,6 @@ CANARIES: dict[str, tuple[str, str]] = {
     "password-cut": (PASSWORD, 'x {{\\"user\\": 1, \\"password\\": \\"{}'),
     "password-said": (PASSWORD, "the password is {}."),
     "email": ("bob.smith@corp.example", "write to {} please"),
-    "phone": ("+49 30 901820", "call {} please"),
     "card": ("4111 1111 1111 1111", "pay with {} please"),
     "home": ("alice", "cat /home/{}/notes.txt"),
     "windows": ("alice", "dir C:\\Users\\{}\\notes"),
@@ -130,13 +129,11 @@ CANARIES: dict[str, tuple[str, str]] = {
     "pgpass": (PASSWORD, "db.example:5433:shop:bob:{}"),
     "address-sign": ("S3cret#Pw", "psql postgresql://bob:{}@db.example/shop"),
     "told-later": (MIX + "Zx", "A temporary password is generated for root@localhost: {}"),
-    "told-word": ("swordfish", "My password is {}."),
     "told-german": (MIX, "Das Passwort lautet {}"),
     "russian": (MIX, "пароль: {}"),
     "code-told": ("877589", "Your verification code is {}"),
     "iban": ("DE89370400440532013000", "IBAN: {}"),
     "email-umlaut": ("jörg.haas@büro.example", "write to {} please"),
-    "phone-german": ("0171 2345678", "Handy: {}"),
     "home-share": ("alice", "dir \\\\fs01\\Users\\{}\\notes"),
     "home-percent": ("alice", "open %2Fhome%2F{}%2Fnotes"),
     "prompt": ("alice", "{}@build-7:~/src$ make"),
@@ -196,8 +193,7 @@ class Planted(NamedTuple):
 
 FORMS = ("plain", "percent", "json", "base64", "broken")
 AS_THEY_ARE = {
-    *("basic", "card", "cookie", "email", "email-umlaut", "iban", "kubernetes-secret", "phone"),
-    *("phone-german", "told-word"),
+    *("basic", "card", "cookie", "email", "email-umlaut", "iban", "kubernetes-secret"),
 }
 """Canaries that are never shuffled: a checksum, a code or a word depends on the order of their
 letters.

@@ -11,12 +11,6 @@ from msgspec import Meta, Struct
 from journeyman.records.defaults import BUDGET_TOKENS, TRIVIAL_TOOLS
 from journeyman.records.knowledge import ReviewScope
 
-HARMLESS = (
-    *("ls", "cat", "head", "tail", "wc", "grep", "rg", "pwd", "echo", "which", "file", "stat"),
-    *("du", "df", "tree", "diff", "cmp", "basename", "dirname", "date", "true", "sha256sum"),
-    *("git status", "git diff", "git log", "git show", "git branch --list", "git ls-files"),
-    *("git blame", "git rev-parse", "git remote -v"),
-)
 Style = Literal["auto", "text", "messages"]
 STYLES: tuple[str, ...] = get_args(Style)
 Count = Annotated[int, Meta(ge=1)]
@@ -59,7 +53,6 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     knowledge: str = ""
     network: Literal["off", "ask", "on"] = "ask"
     confine: bool = True
-    harmless: tuple[str, ...] = HARMLESS
     memory_mb: Count | None = None
     processes: Count = 500
     file_mb: Count = 1_024
@@ -181,7 +174,6 @@ agent.seconds         longest turn, in seconds; no limit by default
 agent.knowledge       folder with memories/ and skills/; default the home
 agent.network         off, ask or on: network access for commands; default ask
 agent.confine         false runs commands with your permissions; default true
-agent.harmless        list of command prefixes that need no approval where nothing confines commands
 agent.memory_mb       memory for a command in MB; default half of the machine's
 agent.processes       maximum number of processes of a command; default 500
 agent.file_mb         largest file that a command may write, in MB; default 1024

@@ -193,7 +193,7 @@ def test_symlink_changed_during_the_decision_is_not_followed(tmp_path: Path) -> 
         Toolbox((tool,)),
         lambda tool, arguments: gate.decide(tool.risk, arguments),
         ask,
-        lambda: Provenance(session="s"),
+        Provenance(session="s"),
     )
     ((_, result),) = dispatch.run(
         [ToolCall(id="1", name="write_file", arguments='{"path": "notes"}')]

@@ -4,7 +4,6 @@ real server.
 
 import json
 import re
-import shlex
 import shutil
 import signal
 import socket
@@ -133,12 +132,11 @@ class TestTasks:
             (("Go.", "--workspace", "nowhere"), 2, "nowhere is not a folder"),
             (("Go.", "--turns", "0"), 2, "'--turns'"),
             (("Go.", "--cost", "cheap"), 2, "'--cost'"),
-            (("--resume", "nothing"), 1, "no session 'nothing'"),
             (("Go.", "--workspace", "."), 2, "would be able to read"),
         ],
         ids=[
             *("no_task", "empty_input", "unknown_template", "missing_workspace", "zero_turns"),
-            *("invalid_cost", "unknown_session", "workspace_is_home"),
+            *("invalid_cost", "workspace_is_home"),
         ],
     )
     def test_errors_are_reported_before_any_request(
@@ -283,41 +281,12 @@ class TestInterruption:
         assert [one["status"] for one in desk.session()["verdicts"]] == ["ok"]
 
     def check(self, desk: Desk, done: CompletedProcess[str]) -> None:
-        """Check that the interruption is reported, the session is complete, and it can be
-        resumed.
-        """
+        """Check that the interruption is reported and the session is complete."""
         assert "Interrupted." in done.stdout
         assert "finished steps are stored" in done.stderr
         overview = desk.session()["overview"]
         session = overview["session"]
-        assert f"journeyman run --resume {session['id']}" in done.stdout
         assert (session["end_reason"], overview["calls"]) == ("interrupted", overview["answered"])
-        before = desk.sent[0]
-        desk.server.then(says("Went on."))
-        again = desk("run", "--resume", session["id"], "--workspace", "work")
-        assert "Went on." in again.stdout
-        assert desk.sent[-1][: len(before)] == before
-        assert desk.session()["overview"]["session"]["end_reason"] == "agent_stop"
-
-    def test_the_command_shown_to_resume_works_unchanged(self, desk: Desk) -> None:
-        desk.server.then(shell("echo 1 >> done.txt"))
-        done = desk.run("Count.", "--turns", "1", code=1, COLUMNS="1000")
-        offered = re.search(r"To resume: journeyman (run .*)", done.stdout)
-        assert offered is not None
-        desk.server.then(shell("echo 2 >> done.txt", "b"), says("Done."))
-        again = desk(*shlex.split(offered[1]))
-        assert "Done." in again.stdout
-        assert (desk.work / "done.txt").read_text() == "1\n2\n"
-
-    def test_a_resumed_session_accepts_a_new_task(self, desk: Desk) -> None:
-        desk.server.then(says("One."), says("Two."))
-        desk.run("Count.")
-        session = desk.session()["overview"]["session"]["id"]
-        refused = desk("run", "--resume", session, "--workspace", "work", code=1)
-        assert "nothing left to do" in refused.stderr
-        desk("run", "Go on.", "--resume", session, "--workspace", "work")
-        said = [one["content"] for one in desk.sent[-1] if one["role"] != "system"]
-        assert said == ["Count.", "One.", "Go on."]
 
 
 @needs_confinement
@@ -335,12 +304,10 @@ def test_commands_have_network_access_only_if_granted(desk: Desk) -> None:
 
 
 def test_the_first_line_warns_if_commands_are_unconfined(desk: Desk) -> None:
-    desk.server.then(shell("make all"), shell("ls"), says("Done."))
+    desk.server.then(shell("ls"), says("Done."))
     done = desk.run("Make it.", JOURNEYMAN_AGENT_CONFINE="false")
     assert done.stderr.startswith("Nothing confines commands here: agent.confine is false.")
-    refused, allowed = (messages[-1]["content"] for messages in desk.sent[1:3])
-    assert "unconfined" in refused
-    assert '"exit_code":0' in allowed.replace(": ", ":")
+    assert "unconfined" in desk.sent[1][-1]["content"]
 
 
 def test_a_dangerous_command_without_an_approver_is_refused(desk: Desk) -> None:

@@ -3,7 +3,6 @@ begins, and messages read back from the store give the model the same bytes.
 """
 
 import re
-from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -38,11 +37,6 @@ class Conversation:
         return openai_messages(self.messages)
 
     @property
-    def can_be_compressed(self) -> bool:
-        """Whether there is something to summarise besides requests and an earlier summary."""
-        return any(message.role != "user" for message in self.messages[self.lead :])
-
-    @property
     def open_calls(self) -> list[ToolCall]:
         """The calls of the last reply that have no result yet, in order."""
         last = next(
@@ -56,10 +50,6 @@ class Conversation:
             if call.asked_key == last.key and call.result is not None
         }
         return [call for call in last.tool_calls if call.id not in answered_ids]
-
-    def add(self, message: Message) -> None:
-        """Insert a message that is already stored, at its position."""
-        insort(self.messages, message, key=lambda item: item.position)
 
     def input_message(
         self, role: Literal["system", "user"], text: str, at: float, kind: MessageKind = "plain"
@@ -81,10 +71,9 @@ class Conversation:
         )
 
     def result_message(self, call: ToolCall, result: Result, at: float) -> Message:
-        """The result of a call. Results keep the order of their calls, whenever they arrive."""
-        reply = next(message for message in reversed(self.messages) if call in message.tool_calls)
+        """The result of a call as the next message."""
         return _message(
-            reply.position + 1 + reply.tool_calls.index(call),
+            self._next_position,
             role="tool",
             text=result.text,
             tool_call_id=call.id,
@@ -161,25 +150,13 @@ class SessionRecorder:
         usages = () if usage is None else (usage,)
         session = conversation.session
         self._write(conversation, Fragment(session=session, messages=(message,), usage=usages))
-        conversation.add(message)
+        conversation.messages.append(message)
 
     def end(self, conversation: Conversation, reason: str, at: float) -> None:
         """Store how a turn ended. Raise SessionTaken."""
         ended = msgspec.structs.replace(conversation.session, end_reason=reason, ended_at=at)
         self._write(conversation, Fragment(session=ended))
         conversation.session = ended
-
-    def continue_in(
-        self, parent: Conversation, child: Conversation, at: float, usage: Usage | None
-    ) -> None:
-        """End a compressed session and begin its successor, atomically. Raise SessionTaken."""
-        ended = msgspec.structs.replace(parent.session, end_reason="compression", ended_at=at)
-        usages = () if usage is None else (usage,)
-        self._write(
-            parent,
-            Fragment(session=ended, usage=usages),
-            Fragment(session=child.session, messages=tuple(child.messages)),
-        )
 
     def usage(self, key: str, reply: Reply, at: float, task: str = "") -> Usage:
         """The usage of one request. Its cost is as reported by the model, or estimated, or None."""
@@ -192,18 +169,14 @@ class SessionRecorder:
         # Invalid counts become unknown: accounting must never withhold an answer from a person.
         return validated_usage(usage)[0]
 
-    def _write(self, conversation: Conversation, *fragments: Fragment) -> None:
-        """Write the fragments. Raise SessionTaken if another program changed the session."""
+    def _write(self, conversation: Conversation, fragment: Fragment) -> None:
+        """Write a fragment. Raise SessionTaken if the session was deleted or changed meanwhile."""
         session_id = conversation.session.id
         with self._store.writing() as writing:
-            stored = writing.message_count(session_id)
-            if stored != len(conversation.messages):
-                change = "was deleted" if stored is None else "was resumed by another program"
+            if writing.message_count(session_id) != len(conversation.messages):
                 raise SessionTaken(
-                    f"The session {session_id} {change} while this agent was running it, so the "
-                    "agent stops and stores nothing more. Start a new session, or resume this one "
-                    "when no other program uses it."
+                    f"The session {session_id} was deleted or changed while this agent was running "
+                    "it, so the agent stops and stores nothing more. Start a new session."
                 )
-            for fragment in fragments:
-                writing.add(fragment)
+            writing.add(fragment)
             writing.finish()

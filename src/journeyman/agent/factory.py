@@ -19,7 +19,7 @@ from journeyman.agent.dispatch import (
 from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.review.journal import journal_entry
 from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
-from journeyman.agent.review.rules import TextChecks, check_commands
+from journeyman.agent.review.rules import check_commands
 from journeyman.agent.snapshots import Snapshots
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.search_tools import session_search_tool
@@ -123,11 +123,8 @@ class AgentFactory:
         gate = Gate(workspace.root, home=Path.home(), network=workspace.network)
         decide = _by_risk(gate)
         if workspace.unconfined:
-            notify(
-                f"Nothing confines commands here: {workspace.unconfined}. Commands that are not "
-                "listed as harmless (agent.harmless) need approval."
-            )
-            decide = ask_when_unconfined(decide, workspace.unconfined, settings.harmless)
+            notify(f"Nothing confines commands here: {workspace.unconfined}. They need approval.")
+            decide = ask_when_unconfined(decide, workspace.unconfined)
         snapshots = None
         if settings.undo:
             snapshots = TurnSnapshots(self.snapshots(workspace.root), notify)
@@ -233,7 +230,6 @@ class AgentFactory:
             project=self._experience.find_project(workspace),
             tags=options.tags,
             requested_model=options.model if isinstance(options.model, str) else "",
-            about=options.about,
         )
 
     def _is_reviewed(self, options: AgentOptions, tools: Sequence[Tool]) -> bool:
@@ -263,9 +259,8 @@ class AgentFactory:
             knowledge=self.knowledge,
             tools=tools,
             decide=_by_risk(gate),
-            text_checks=TextChecks(
-                similarity=Embedder().similarity, find_risk=partial(_find_risk, gate)
-            ),
+            similarity=Embedder().similarity,
+            find_risk=partial(_find_risk, gate),
             prices=prices,
             clock=self._clock,
             platform=platform,
@@ -291,7 +286,7 @@ class AgentFactory:
     def _model(self, model: Model | str) -> Model:
         if not isinstance(model, str):
             return model
-        return make_model(self._settings.model, model, home=self._settings.home)
+        return make_model(self._settings.model, model)
 
     def builtin_tools(self) -> tuple[Tool, ...]:
         """The tools of an agent, for their names and attributes; they cannot run."""

@@ -2,31 +2,25 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import msgspec
 
-from journeyman.agent import compression
-from journeyman.agent.compression import estimated_tokens
 from journeyman.agent.conversation import Conversation, SessionRecorder
 from journeyman.agent.dispatch import Dispatch
-from journeyman.agent.turn import (
-    ContextCompressed,
-    ModelReplied,
-    Step,
-    ToolCalled,
-    TurnBudget,
-    TurnStopped,
-)
+from journeyman.agent.turn import ModelReplied, Step, ToolCalled, TurnBudget, TurnStopped
 from journeyman.models.model import Cancelled, JsonObject, Model, Reply
-from journeyman.records import Message, SessionId, Tokens
+from journeyman.records import Message, Tokens
 from journeyman.records.errors import ContextFull, ModelUnavailable
 
 STOPPED_BY_USER = "It was stopped by the user."
+_CHARACTERS_PER_TOKEN = 4
+"""An estimate for text whose tokens no model has counted yet."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Loop:
-    """One turn of an agent. `conversation` is replaced by its successor after each compression."""
+    """One turn of an agent."""
 
     conversation: Conversation
     model: Model
@@ -35,13 +29,9 @@ class Loop:
     recorder: SessionRecorder
     budget: TurnBudget
     clock: Callable[[], float]
-    new_id: Callable[[], SessionId]
     cancelled: Callable[[], bool]
     on_text: Callable[[str], None] = lambda _text: None
-    compresses: bool = True
-    last_tokens: Tokens = Tokens()  # noqa: RUF009 - frozen
-    """The tokens of the last request and its reply."""
-    _is_full: bool = False
+    _last_tokens: Tokens = Tokens()  # noqa: RUF009 - frozen
     _equal_rounds: list[object] = field(default_factory=list)
     """The latest rounds of calls with their results, as long as all of them are equal."""
 
@@ -53,33 +43,24 @@ class Loop:
         yield stopped
 
     def _round(self) -> Generator[Step, None, TurnStopped | None]:
-        """Make one request and run its calls, or compress. Return why the turn ended, if it did."""
+        """Make one request and run its calls. Return why the turn ended, if it did."""
         try:
-            if self._is_full or self._needs_compression:
-                yield self._compress()
-                self._is_full = False
-                return None
             message, reply = self._ask()
         except Cancelled:
             return self._find_stop() or TurnStopped(stop="interrupted", note=STOPPED_BY_USER)
         except ContextFull as error:
-            if not self.compresses or not self.conversation.can_be_compressed:
-                return TurnStopped(stop="context_full", note=str(error))
-            self._is_full = True
-            return None
+            return TurnStopped(stop="context_full", note=str(error))
         except ModelUnavailable as error:
             return TurnStopped(stop="model_failed", note=str(error))
         yield ModelReplied(reply=reply)
         if not message.tool_calls:
             return _end_of_turn(reply)
         results = []
-        for index, result in self.dispatch.run(message.tool_calls):
-            call = message.tool_calls[index]
+        for call, result in self.dispatch.run(message.tool_calls):
             answer = self.conversation.result_message(call, result, self.clock())
             self.recorder.save(self.conversation, answer)
             results.append((call.name, call.arguments, result.text))
             yield ToolCalled(call=call, result=result)
-        results.sort()
         return self._find_repetition(results)
 
     def _find_repetition(self, results: object) -> TurnStopped | None:
@@ -90,22 +71,30 @@ class Loop:
         note = f"The same calls gave the same results {times} times in a row."
         return TurnStopped(stop="repeating", note=note)
 
-    @property
-    def _needs_compression(self) -> bool:
-        window = self.model.context_tokens if self.compresses else None
-        return compression.is_due(self.conversation, self.last_tokens.total, window)
-
     def _find_stop(self) -> TurnStopped | None:
-        last = self.last_tokens
-        prompt = (last.input_tokens, last.cache_read_tokens, last.cache_write_tokens)
-        # The next request is at least as large as the last; before the first, use a low estimate.
-        next_tokens = sum(filter(None, prompt)) or estimated_tokens(self.conversation.messages) // 2
+        next_tokens = self._next_tokens
         if exceeded := self.budget.find_exceeded(next_tokens):
             stop, note = exceeded
             return TurnStopped(stop=stop, note=note)
         if self.cancelled():
             return TurnStopped(stop="interrupted", note=STOPPED_BY_USER)
+        # Some servers silently drop the beginning of a request that does not fit.
+        window = self.model.context_tokens if self._last_tokens.total else None
+        if window is not None and next_tokens > window:
+            note = f"The next request needs about {next_tokens:,} tokens; {self.model.name} has a "
+            note += f"context window of {window:,}. Start a new run with a smaller task."
+            return TurnStopped(stop="context_full", note=note)
         return None
+
+    @property
+    def _next_tokens(self) -> int:
+        """The tokens of the next request: those of the last one, and what was added since."""
+        messages: Sequence[Message] = self.conversation.messages
+        if self._last_tokens.total:
+            messages = [*takewhile(lambda item: item.role != "assistant", reversed(messages))]
+        in_calls = sum(len(call.arguments) for item in messages for call in item.tool_calls)
+        in_texts = sum(len(item.text) for item in messages)
+        return (self._last_tokens.total or 0) + (in_calls + in_texts) // _CHARACTERS_PER_TOKEN
 
     def _ask(self) -> tuple[Message, Reply]:
         reply = self.model.ask(
@@ -116,25 +105,8 @@ class Loop:
         usage = self.recorder.usage(message.key, reply, at)
         self.recorder.save(self.conversation, message, usage)
         self.budget.add(usage)
-        self.last_tokens = reply.tokens
+        self._last_tokens = reply.tokens
         return message, msgspec.structs.replace(reply, tool_calls=message.tool_calls)
-
-    def _compress(self) -> ContextCompressed:
-        """Continue in a new session. The usage of the summary is booked to the old one."""
-        old, at = self.conversation, self.clock()
-        reply = compression.request_summary(old, self.model, self.tools, self.cancelled)
-        usage = None
-        if reply is not None:
-            key = f"compression-{old.messages[-1].key}"
-            usage = self.recorder.usage(key, reply, at, task="compression")
-            self.budget.add(usage)
-        summary = "" if reply is None else reply.text
-        window = self.model.context_tokens
-        child = compression.successor(old, summary, self.new_id(), at, window)
-        self.recorder.continue_in(old, child, at, usage)
-        self.conversation, self.last_tokens = child, Tokens()
-        parent, size = old.session.id, len(old.messages)
-        return ContextCompressed(parent=parent, child=child.session.id, messages=size)
 
 
 def _end_of_turn(reply: Reply) -> TurnStopped:

@@ -22,12 +22,10 @@ StopReason = Literal[
     "model_failed",
     "cut",
     "empty",
-    "nothing_done",
 ]
 """Why a turn ended: the agent was done, a limit was reached, the user stopped it, it kept repeating
 the same calls with the same results, the context window was full, the model was unavailable, the
-last reply was cut off, the model returned an empty reply, or it only claimed to have done what
-needs a call."""
+last reply was cut off, or the model returned an empty reply."""
 
 END_REASONS: dict[StopReason, str] = {
     "done": "agent_stop",
@@ -41,7 +39,6 @@ END_REASONS: dict[StopReason, str] = {
     "model_failed": "error",
     "cut": "error",
     "empty": "error",
-    "nothing_done": "error",
 }
 """The end reason that is stored for each stop. A session that ends with `error` does not teach."""
 
@@ -146,14 +143,6 @@ class ToolCalled(Struct, frozen=True, kw_only=True):
         )
 
 
-class ContextCompressed(Struct, frozen=True, kw_only=True):
-    """The conversation became too long and continues in a new session, with a summary."""
-
-    parent: SessionId
-    child: SessionId
-    messages: int
-
-
 class TurnStopped(Struct, frozen=True, kw_only=True):
     """The turn is over. `note` explains the reason to people, unless the agent was simply done."""
 
@@ -161,29 +150,26 @@ class TurnStopped(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-Step = TurnBegun | ModelReplied | ToolCalled | ContextCompressed | TurnStopped
+Step = TurnBegun | ModelReplied | ToolCalled | TurnStopped
 
 
 class FinishedTurn(Struct, frozen=True, kw_only=True):
-    """A finished turn as input to a review; `tokens` is the size of its last request and reply."""
+    """A finished turn as input to a review."""
 
     session: Session
     messages: tuple[Message, ...]
     lead: int
     tools: tuple[JsonObject, ...]
     new_calls: int = 0
-    tokens: int | None = None
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """The result of a turn. It ended in `session` and began in `began_in`; they differ if the
-    conversation was compressed. `tokens` and `cost_usd` are None if the model reported none;
-    `usage` has them by kind: input, output, cache read and written, and reasoning. `opening` is the
-    opening of a new session; `changed_files` means that undo has work to do.
+    """The result of a turn. `tokens` and `cost_usd` are None if the model reported none; `usage`
+    has them by kind: input, output, cache read and written, and reasoning. `opening` is that of a
+    new session; `changed_files` means that undo has work to do.
     """
 
     session: SessionId
-    began_in: SessionId
     stop: StopReason
     final_response: str = ""
     note: str = ""

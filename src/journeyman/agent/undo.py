@@ -20,7 +20,7 @@ from journeyman.agent.tools.workspace import UNFINISHED, entered, put_file
 from journeyman.records import Session
 from journeyman.records.errors import OutsideProblem, WrongInput
 
-_BEFORE, _AFTER = "before", "after"
+_BEFORE, _AFTER = "-before", "-after"
 
 
 class UndoChange(Struct, frozen=True, kw_only=True):
@@ -35,23 +35,11 @@ class UndoChange(Struct, frozen=True, kw_only=True):
     failed: str = ""
 
 
-class UndoneTurn(Struct, frozen=True, kw_only=True):
-    """A turn that is undone. One that has not `ended` was killed: all changes since then count as
-    its own.
-    """
-
-    number: int
-    at: float
-    task: str
-    ended: bool
-
-
 class Undo(Struct, frozen=True, kw_only=True):
-    """What undoing a session will change, or has changed if `done`. A redo has no turns."""
+    """What undoing a session will change, or has changed if `done`."""
 
     session: str
     workspace: str
-    turns: tuple[UndoneTurn, ...]
     changes: tuple[UndoChange, ...]
     done: bool = False
 
@@ -68,14 +56,13 @@ class TurnSnapshots:
 
     def __init__(self, snapshots: Snapshots, notify: Callable[[str], None]) -> None:
         self._snapshots, self._notify = snapshots, notify
-        self._folder, self._task = "", ""
-        self._turn: str | None = ""
-        self._before = Snapshot()
+        self._prefix, self._turn = "", ""
+        self._before: Snapshot | None = None
         self._reported = ""
 
-    def begin(self, session: Session, task: str) -> None:
+    def begin(self, session: Session) -> None:
         """Begin a turn; the snapshot is taken before its first write."""
-        self._folder, self._task, self._turn = _folder("turns", session), task, None
+        self._prefix, self._turn, self._before = _prefix(session), "", None
 
     def guarded(self, tool: Tool) -> Tool:
         """Wrap a tool that may write, so that its first call in a turn takes a snapshot."""
@@ -83,25 +70,25 @@ class TurnSnapshots:
             return tool
 
         def run(invocation: Invocation) -> Result:
-            if self._turn is None:
-                self._turn = ""
+            if not self._turn:
+                number = len(self._snapshots.names(self._prefix))
+                self._turn = f"{self._prefix}{number:06}"
                 with self._reporting():
-                    turn = _next_name(self._snapshots, self._folder)
-                    self._before = self._snapshots.take(f"{turn}/{_BEFORE}", self._task[:200])
-                    self._turn = turn
+                    self._before = self._snapshots.take(self._turn + _BEFORE)
             return tool.run(invocation)
 
         return msgspec.structs.replace(tool, run=run)
 
     def end(self) -> bool:
         """End the turn; return whether it changed something that can be undone."""
-        is_changed = False
-        if self._turn:
+        is_changed, before = False, self._before
+        if before is not None:
             with self._reporting():
-                after = self._snapshots.take(f"{self._turn}/{_AFTER}", whole=False)
-                is_changed = bool(plan([(self._before, after)], after)[0])
+                after = self._snapshots.compare(before)
+                self._snapshots.save(self._turn + _AFTER, after)
+                is_changed = bool(plan([(before, after)], after)[0])
             self._snapshots.tidy()
-        self._turn = ""
+        self._before = None
         return is_changed
 
     @contextmanager
@@ -114,49 +101,33 @@ class TurnSnapshots:
                 self._notify(f"Undo is not available: {self._reported.rstrip('.')}.")
 
 
-def undo(
-    snapshots: Snapshots,
-    session: Session,
-    *,
-    turn: int | None = None,
-    redo: bool = False,
-    dry_run: bool = False,
-) -> Undo:
-    """Revert what a session changed, from this turn on or entirely; with `redo`, what the last undo
-    or redo changed. A snapshot of the workspace is taken first, so nothing is lost. Raises
-    WrongInput if there is nothing to revert, and OutsideProblem if the snapshots cannot be used.
+def undo(snapshots: Snapshots, session: Session, *, dry_run: bool = False) -> Undo:
+    """Revert what a session changed. Raises WrongInput if there is nothing to revert, and
+    OutsideProblem if the snapshots cannot be used.
     """
-    undos = _folder("undos", session)
-    turns = _stored_turns(snapshots, undos if redo else _folder("turns", session))
-    selected = {
-        name: stored for name, stored in turns.items() if turn is None or stored.number >= turn
-    }
-    if redo:
-        selected = dict(list(turns.items())[-1:])
-    numbers = [stored.number for stored in turns.values()]
-    if not selected or (turn is not None and turn not in numbers):
-        raise WrongInput(_nothing_to_undo(session, turn, numbers, redo=redo))
+    names = snapshots.names(_prefix(session))
+    if not names:
+        raise WrongInput(
+            f"There is no snapshot of the workspace before the session {session.id}: it wrote "
+            "nothing, it ran without undo (agent.undo), or it is too old (agent.undo_days)."
+        )
     if not snapshots.workspace.is_dir():
         raise WrongInput(
             f"The workspace {snapshots.workspace} no longer exists. Create the folder first."
         )
-    pairs = [
-        (snapshots.get(f"{name}/{_BEFORE}") or Snapshot(), snapshots.get(f"{name}/{_AFTER}"))
-        for name in selected
-    ]
-    own = _next_name(snapshots, undos)
-    present = snapshots.take("present" if dry_run else f"{own}/{_BEFORE}", whole=False)
-    targets, since = plan(pairs, present)
+    turns: list[tuple[Snapshot, Snapshot | None]] = []
+    for before in (name for name in names if name.endswith(_BEFORE)):
+        after = before.removesuffix(_BEFORE) + _AFTER
+        # A turn that was killed has no snapshot after it.
+        turns.append((snapshots.get(before), snapshots.get(after) if after in names else None))
+    present = snapshots.compare(turns[0][0])
+    targets, since = plan(turns, present)
     targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))
-    failed: Mapping[bytes, str] = {}
-    if not dry_run:
-        failed = restore(snapshots, targets)
-        snapshots.take(f"{own}/{_AFTER}", whole=False)
+    failed = {} if dry_run else restore(snapshots, targets)
     there = present.entries
     return Undo(
         session=session.id,
         workspace=str(snapshots.workspace),
-        turns=() if redo else tuple(selected.values()),
         changes=tuple(
             UndoChange(
                 path=path.decode(errors="replace") + "/" * (target or there[path]).is_folder,
@@ -194,7 +165,7 @@ def plan(
             targets.setdefault(path, before.entries.get(path))
             left[path] = after.state(path)
     for path, target in list(targets.items()):
-        now, goal = present.state(path), None if target is None else (target.mode, target.oid)
+        now, goal = present.state(path), None if target is None else (target.mode, target.digest)
         if now == goal:
             del targets[path]
         elif now != left[path]:
@@ -209,25 +180,23 @@ def restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dict
     failed: dict[bytes, str] = {}
     outer_first = sorted(targets)
     remaining = [path for path in outer_first if targets[path] is not None]
-    oids = {entry.oid for entry in targets.values() if entry is not None and entry.oid}
-    with snapshots.contents(oids) as contents:
-        for step, paths, is_clearing in (
-            (_grant_access, outer_first, True),
-            (_clear, outer_first[::-1], True),
-            (_put, remaining, False),
-            (_set_attributes, remaining[::-1], False),
-        ):
-            for path in paths:
-                place = snapshots.workspace / os.fsdecode(path)
-                try:
-                    if path not in failed:
-                        with entered(place.parent, create=not is_clearing) as folder:
-                            step(folder, place.name, targets[path], contents)
-                except (FileNotFoundError, NotADirectoryError) as error:
-                    if not is_clearing:  # a missing path needs no clearing
-                        failed[path] = str(error.strerror)
-                except OSError as error:
+    for step, paths, is_clearing in (
+        (_grant_access, outer_first, True),
+        (_clear, outer_first[::-1], True),
+        (_put, remaining, False),
+        (_set_mode, remaining[::-1], False),
+    ):
+        for path in paths:
+            place = snapshots.workspace / os.fsdecode(path)
+            try:
+                if path not in failed:
+                    with entered(place.parent, create=not is_clearing) as folder:
+                        step(folder, place.name, targets[path], snapshots.contents)
+            except (FileNotFoundError, NotADirectoryError) as error:
+                if not is_clearing:  # a missing path needs no clearing
                     failed[path] = str(error.strerror)
+            except OSError as error:
+                failed[path] = str(error.strerror)
     return failed
 
 
@@ -259,64 +228,24 @@ def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
         os.chmod(name, stat.S_IMODE(entry.mode) | stat.S_IRWXU, dir_fd=folder)
-    elif stat.S_ISFIFO(entry.mode):
-        os.mkfifo(name, stat.S_IMODE(entry.mode), dir_fd=folder)
-    elif not entry.oid:
+    elif not entry.digest:
         raise OSError(errno.EFBIG, "its content was not stored, or was too large")
     elif stat.S_ISLNK(entry.mode):
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
-        target = (contents / entry.oid).read_bytes()
+        target = (contents / entry.digest).read_bytes()
         os.symlink(target, os.fsencode(name), dir_fd=folder)
     else:
-        with (contents / entry.oid).open("rb") as file:
-            put_file(folder, name, file, mode=stat.S_IMODE(entry.mode), owner=entry.owner)
+        with (contents / entry.digest).open("rb") as file:
+            put_file(folder, name, file, mode=stat.S_IMODE(entry.mode))
 
 
-def _set_attributes(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
-    """Set mode and owner of a folder, once its contents are complete."""
+def _set_mode(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
+    """Set the mode of a folder, once its contents are complete."""
     if entry is not None and entry.is_folder:
-        with suppress(OSError):
-            os.chown(name, *entry.owner, dir_fd=folder, follow_symlinks=False)
         os.chmod(name, stat.S_IMODE(entry.mode), dir_fd=folder)
 
 
-def _stored_turns(snapshots: Snapshots, folder: str) -> dict[str, UndoneTurn]:
-    """The turns or undos that can be reverted, by name, oldest first."""
-    taken = {snapshot.name: snapshot for snapshot in snapshots.taken(folder)}
-    turns = {}
-    for name, snapshot in taken.items():
-        turn, _, part = name.rpartition("/")
-        if part == _BEFORE:
-            ended = f"{turn}/{_AFTER}" in taken
-            turns[turn] = UndoneTurn(
-                number=int(turn[-6:]), at=snapshot.at, task=snapshot.about, ended=ended
-            )
-    return turns
-
-
-def _next_name(snapshots: Snapshots, folder: str) -> str:
-    numbers = [turn.number for turn in _stored_turns(snapshots, folder).values()]
-    return f"{folder}/{max(numbers, default=0) + 1:06}"
-
-
-def _folder(kind: Literal["turns", "undos"], session: Session) -> str:
-    """The name of the folder with the snapshots of a conversation: that of its first session, if it
-    was compressed since.
-    """
-    first = str(session.details.get("first_session") or session.id)
-    return f"{kind}/{hashlib.sha256(first.encode()).hexdigest()[:24]}"
-
-
-def _nothing_to_undo(
-    session: Session, turn: int | None, numbers: Sequence[int], *, redo: bool
-) -> str:
-    if redo:
-        return f"No changes of the session {session.id} were undone, so there is nothing to redo."
-    if numbers:
-        valid = ", ".join(map(str, numbers))
-        return f"The session {session.id} has no turn {turn} to undo. Its turns are: {valid}."
-    return (
-        f"There is no snapshot of the workspace before the session {session.id}: it wrote nothing, "
-        "it ran without undo (agent.undo), or it is too old (agent.undo_days)."
-    )
+def _prefix(session: Session) -> str:
+    """How the names of the snapshots of a session begin."""
+    return f"{hashlib.sha256(session.id.encode()).hexdigest()[:24]}-"

@@ -16,15 +16,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from journeyman.agent.turn import (
-    ContextCompressed,
-    Limits,
-    ModelReplied,
-    Step,
-    ToolCalled,
-    Turn,
-    TurnBegun,
-)
+from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import flag, option
 from journeyman.cli.model_choice import with_model
@@ -51,7 +43,6 @@ _STOP_MESSAGES = {
     "model_failed": "Stopped: the model did not answer.",
     "cut": "The answer was cut off.",
     "empty": "Stopped: the model returned an empty answer.",
-    "nothing_done": "Nothing was done.",
 }
 
 
@@ -69,10 +60,10 @@ _STOP_MESSAGES = {
 )
 @option(
     "--workspace FOLDER",
-    "Folder to work in (default: the current one, or that of the resumed session).",
+    "Folder to work in (default: the current one).",
     type=click.Path(path_type=Path),
+    default=".",
 )
-@option("--resume ID", "Resume a session that was interrupted.")
 @option("--turns", "Largest number of requests to the model.", type=context.POSITIVE_INT)
 @option("--tokens", "Largest number of tokens.", type=context.POSITIVE_INT)
 @option("--cost USD", "Highest cost, in dollars.", dest="cost_usd", type=context.POSITIVE_FLOAT)
@@ -88,17 +79,15 @@ def run(
     journeyman: Journeyman,
     *,
     task: tuple[str, ...],
-    workspace: Path | None,
-    resume: str | None,
+    workspace: Path,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Run an agent on TASK, with tools, in this folder.
 
     It starts warm: with the few examples from recorded sessions that fit the task, if there are
-    any. Every step is stored, so a run that was interrupted or killed can be resumed. Risky calls
-    need your approval on a terminal and are refused elsewhere. A dash reads TASK from standard
-    input.
+    any. Risky calls need your approval on a terminal and are refused elsewhere. A dash reads TASK
+    from standard input.
 
     Examples:
       journeyman run "Sort the lines of lists/guests.txt and check the result."
@@ -106,21 +95,16 @@ def run(
       journeyman run "Summarise notes/" --model gpt-5-mini --cost 0.05
       journeyman run "Tidy up" --warm off
       journeyman run "Update the dependencies" --network
-      journeyman run --resume 20261116-081500-3fa2b1
       cat task.txt | journeyman run - --json
     """
     text = files.task_text(task)
-    if not text.strip() and resume is None:
-        raise click.UsageError("Pass a task for the agent, or --resume a session.")
+    if not text.strip():
+        raise click.UsageError("Pass a task for the agent.")
     limits = _limits(journeyman, {name: options.pop(name) for name in _LIMITS})
-    if resume is not None:
-        session = journeyman.sessions.get(resume).session
-        workspace = workspace or (Path(session.cwd) if session.cwd else None)
-        options["model"] = options["model"] or session.details.get("asked_model", "")
     journeyman = with_model(journeyman, options["model"])
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     agent = journeyman.agent(
-        workspace=workspace or Path(),
+        workspace=workspace,
         # A configured confirmation service decides instead of the person at the terminal.
         ask=None if journeyman.settings.confirm.token else display.ask,
         limits=limits,
@@ -136,12 +120,9 @@ def run(
     message = "Stopping; finished steps are stored. Press Ctrl-C again to stop immediately."
     with context.graceful_stop(message, notify=display.notify) as stopping, agent:
         display.start(agent.model)
-        hooks: dict[str, Any] = {"on_step": display.add_step, "on_text": display.add_text}
-        hooks["cancelled"] = stopping.is_set
-        if resume is None:
-            turn = agent.run_conversation(text, **hooks)
-        else:
-            turn = agent.resume(resume, text, **hooks)
+        turn = agent.run_conversation(
+            text, on_step=display.add_step, on_text=display.add_text, cancelled=stopping.is_set
+        )
         if as_json:
             context.print_json(_turn_json(turn, display.steps, journeyman.judge))
         else:
@@ -219,9 +200,6 @@ class RunDisplay:
             verdict = self._judge(call)
             self._refused += verdict.status == "refused"
             print_call(self._console, call, verdict, full=False)
-        elif isinstance(step, ContextCompressed):
-            full = f"The context window is full: {step.messages} messages were summarised"
-            self._print(f"{full}; the run continues as {step.child}.", "yellow")
 
     def end(self, turn: Turn) -> None:
         if self._status is not None:
@@ -231,7 +209,6 @@ class RunDisplay:
             self._print(f"\n{turn.final_response}", "")
         if not turn.completed:
             self._print("\n" + f"{_STOP_MESSAGES.get(turn.stop, '')} {turn.note}".strip(), "yellow")
-            self._print(f"To resume: journeyman run --resume {turn.session}", "")
         refused = f" ({self._refused} refused)" if self._refused else ""
         used = [
             formatting.pluralize(turn.api_calls, "request"),
@@ -323,6 +300,4 @@ def _turn_json(turn: Turn, steps: list[Step], judge: Callable[[Call], Verdict]) 
             call = {"tool": step.call.name, "arguments": step.call.arguments}
             verdict = judge(step.joined)
             document["steps"].append(call | {"result": step.result.content, "verdict": verdict})
-        elif isinstance(step, ContextCompressed):
-            document["steps"].append(msgspec.to_builtins(step))
     return document

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from journeyman.agent.undo import Undo
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag
 from journeyman.facade.journeyman import Journeyman
 from journeyman.text.display import readable
 
@@ -22,20 +22,12 @@ _LABELS: dict[str, tuple[str, str]] = {
 
 @context.command(is_failure=lambda plan: any(change.failed for change in plan.changes))
 @click.argument("session", metavar="SESSION")
-@option(
-    "--turn N",
-    "Undo this turn and those after it (default: the whole session).",
-    type=context.POSITIVE_INT,
-)
-@flag("--redo", "Reverse the last undo.")
 @flag("--dry-run", "Show what would change, and change nothing.")
 @context.yes_option
 def undo(
     journeyman: Journeyman,
     *,
     session: str,
-    turn: int | None,
-    redo: bool,
     dry_run: bool,
     yes: bool,
     as_json: bool,
@@ -43,17 +35,13 @@ def undo(
     """Restore the files that a run changed or deleted, and delete those that it created.
 
     Shows what would change and asks for confirmation. Files that the run did not touch are not
-    changed. The state of the folder is saved first, so --redo can bring it back.
+    changed.
 
     Examples:
       journeyman undo 20261116-081500-3fa2b1 --dry-run
       journeyman undo 20261116-081500-3fa2b1
-      journeyman undo 20261116-081500-3fa2b1 --turn 2 --yes
-      journeyman undo 20261116-081500-3fa2b1 --redo
     """
-    if turn is not None and redo:
-        raise click.UsageError("--redo reverses the last undo as a whole. Leave out --turn.")
-    plan = journeyman.undo(session, turn=turn, redo=redo, dry_run=True)
+    plan = journeyman.undo(session, dry_run=True)
     if not as_json:
         _show(formatting.console(), plan)
     if plan.changes and not dry_run:
@@ -67,7 +55,7 @@ def undo(
                 lost = f"{files} changed after the run, and those changes would be lost."
                 question = f"{lost} {question}"
             click.confirm(readable(question), abort=True, err=True)
-        plan = journeyman.undo(session, turn=turn, redo=redo)
+        plan = journeyman.undo(session)
     if as_json:
         context.print_json(plan)
     elif plan.done:
@@ -75,15 +63,11 @@ def undo(
             if change.failed:
                 failure = f"Failed: {readable(change.path)}: {change.failed}"
                 formatting.console().print(Text(failure, style="red"))
-        click.echo(f"Done. To reverse this: journeyman undo {readable(plan.session)} --redo")
+        click.echo("Done.")
     return plan
 
 
 def _show(console: Console, plan: Undo) -> None:
-    for turn in plan.turns:
-        task = formatting.one_line(turn.task, 60)
-        ended = "" if turn.ended else " (ended abruptly: all changes since are attributed to it)"
-        console.print(Text(f"turn {turn.number}, {formatting.local_time(turn.at)}: {task}{ended}"))
     if not plan.changes:
         console.print("Nothing to change: the files are already in their earlier state.")
         return

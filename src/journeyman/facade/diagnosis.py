@@ -194,7 +194,7 @@ def _confinement(*, confine: bool) -> Finding:
     ):
         if workspace.unconfined:
             found = f"the agent's commands are not confined: {workspace.unconfined}"
-            advice = "Every command outside agent.harmless asks for confirmation."
+            advice = "Every command asks for confirmation."
             return Finding(what, "note", found, advice)
         try:
             command = ["/bin/sh", "-c", ":"]

@@ -144,7 +144,7 @@ class ExperienceFacade(Rooms):
         session is judged once. Secrets are redacted, because reports get passed on; with `raw`, the
         text is as it was recorded, and the calls are judged anew for it.
         """
-        from journeyman.redaction.redactor import redacted_sessions
+        from journeyman.redaction.redactor import redacted_record
 
         if sessions is None:
             overviews = self.sessions.list(**chosen)
@@ -155,7 +155,7 @@ class ExperienceFacade(Rooms):
             overviews = [self.sessions.get(session_id) for session_id in named]
         if raw:
             return self._session_judge.judged(overviews, progress, raw=True)
-        return redacted_sessions(self._session_judge.judged(overviews, progress))
+        return redacted_record(self._session_judge.judged(overviews, progress))
 
     def errors(
         self,
@@ -232,11 +232,11 @@ class ExperienceFacade(Rooms):
         `progress` are those of `judged`, the other arguments those of `profile`.
         """
         from journeyman.facade.reliability import Reliability
-        from journeyman.redaction.redactor import redacted_sessions
+        from journeyman.redaction.redactor import redacted_record
         from journeyman.store.session_filters import leave_out_bots
 
         if messages is not None:
-            found = redacted_sessions([self._judged_messages(messages)])
+            found = redacted_record([self._judged_messages(messages)])
             return Reliability(found, self._left_out(include_trivial=include_trivial))
         if sessions is None:
             leave_out_bots(chosen)

@@ -141,17 +141,13 @@ class Journeyman(ExperienceFacade):
             session_id, model, only=only, cancelled=cancelled, platform=platform
         )
 
-    def undo(
-        self, session_id: str, *, turn: int | None = None, redo: bool = False, dry_run: bool = False
-    ) -> "Undo":
-        """Undo what a session of `run` changed in its workspace: all of it, or everything from a
-        `turn` on. `redo` reverts the last undo; `dry_run` only reports what would change.
-        """
+    def undo(self, session_id: str, *, dry_run: bool = False) -> "Undo":
+        """Undo what a session of `run` changed in its workspace; `dry_run` only reports it."""
         from journeyman.agent.undo import undo
 
         session = self.sessions.get(session_id).session
         snapshots = self._agents.snapshots(Path(session.cwd))
-        return undo(snapshots, session, turn=turn, redo=redo, dry_run=dry_run)
+        return undo(snapshots, session, dry_run=dry_run)
 
     def diagnose(self) -> "list[Finding]":
         """Check this installation: what is there, what works and what to fix."""

@@ -28,7 +28,6 @@ _STOP_OUTCOMES: Mapping[StopReason, tuple[RunStatus, str]] = {
     "repeating": ("failed", "The agent kept repeating the same calls."),
     "cut": ("failed", "The model's reply was cut off."),
     "empty": ("failed", NO_ANSWER),
-    "nothing_done": ("failed", "The model answered without doing anything."),
 }
 
 _BLANKS = " \t\r\n\ufeff\u200b\u2060"

@@ -114,12 +114,7 @@ class JobRunner:
         skills = tuple((name, self.agents.knowledge.skills.view(name)) for name in job.skills)
         route = self.route(job)
         settings = endpoint(self.settings, route.provider)
-        home = self.settings.home
-        model = (
-            make_model(settings, route.model, home=home)
-            if self.models is None
-            else self.models(route)
-        )
+        model = make_model(settings, route.model) if self.models is None else self.models(route)
         table = f"providers.{route.provider}" if route.provider else "model"
         setting, minimum = f"{table}.context_length", self.settings.jobs.min_context
         remarks = check_window(model, minimum=minimum, setting=setting)

@@ -3,7 +3,6 @@ environment. Only this machine is asked; nothing is sent to a vendor, except by 
 asks the one endpoint that it is given.
 """
 
-import base64
 import http.client
 import queue
 import threading
@@ -12,7 +11,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -103,14 +102,9 @@ def _answered_list(base_url: str, api_key: str, timeout_s: float) -> ModelList:
         host = parts.netloc.rpartition("@")[2]
         address = parts._replace(netloc=host, path=f"{parts.path.rstrip('/')}/models").geturl()
         request = urllib.request.Request(address)  # noqa: S310 - the scheme is checked
-        if parts.username is not None:
-            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-            credentials = f"Basic {base64.b64encode(login).decode()}"
-        else:
-            credentials = f"Bearer {api_key}" if api_key else ""
-        if credentials:
+        if api_key:
             # A redirection to another address must not take the key along.
-            request.add_unredirected_header("Authorization", credentials)
+            request.add_unredirected_header("Authorization", f"Bearer {api_key}")
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
             return ModelList(models=tuple(_names(answer.read(_LARGEST_ANSWER))))
     except urllib.error.HTTPError as error:

@@ -12,9 +12,6 @@ NO_MODEL = (
     "small model that runs offline, for trying things out."
 )
 
-KNOWN_SERVERS = "model_servers.json"
-"""The file in the home with what was learned about servers."""
-
 
 def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     """Return the settings of a provider, or the default ones. Raise BadSetting."""
@@ -46,10 +43,9 @@ def no_endpoint(name: str) -> str:
     )
 
 
-def make_model(settings: ModelSettings, name: str = "", *, home: Path | None = None) -> Model:
+def make_model(settings: ModelSettings, name: str = "") -> Model:
     """Return the model with this name, else the one in the settings. Raise BadSetting if neither
-    names one: the embedded model is never chosen silently. What is learned about a server is kept
-    in `home`.
+    names one: the embedded model is never chosen silently.
     """
     name = name or settings.name
     if not name and settings.base_url:
@@ -70,7 +66,6 @@ def make_model(settings: ModelSettings, name: str = "", *, home: Path | None = N
         raise BadSetting(no_endpoint(name))
     try:
         from journeyman.models.remote import RemoteModel  # noqa: PLC0415
-        from journeyman.models.system_messages import KnownServers  # noqa: PLC0415
     except ImportError as error:
         raise MissingPart(
             f"A model at an endpoint needs a package that is not installed ({error}). Install it "
@@ -83,5 +78,4 @@ def make_model(settings: ModelSettings, name: str = "", *, home: Path | None = N
         context_tokens=settings.context_length,
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
-        known_servers=KnownServers(home / KNOWN_SERVERS if home else None),
     )

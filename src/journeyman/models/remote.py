@@ -35,7 +35,6 @@ from journeyman.models.streaming_request import (
     stream_events,
 )
 from journeyman.models.system_messages import (
-    KnownServers,
     has_later_system,
     is_system_refusal,
     with_leading_system,
@@ -65,7 +64,6 @@ class RemoteModel:
         temperature: float | None = None,
         timeout_s: float = 300.0,
         attempts: int = 5,
-        known_servers: KnownServers | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
@@ -83,8 +81,7 @@ class RemoteModel:
         self._attempts = max(1, attempts)
         self._sleep, self._clock, self._chance = sleep, clock, chance
         self._adjustments: tuple[Adjustment, ...] = ()
-        self._known_servers = known_servers or KnownServers(None)
-        self._leading_system_only = self._known_servers.contains(self._url, name)
+        self._leading_system_only = False
 
     def __repr__(self) -> str:
         return f"RemoteModel(name={self.name!r}, provider={self.provider!r})"
@@ -118,9 +115,7 @@ class RemoteModel:
             outcome = self._try(body, used, on_text, cancelled)
             if isinstance(outcome, Reply):
                 self._adjustments = adjustments
-                if leading_only and not self._leading_system_only:
-                    self._leading_system_only = True
-                    self._known_servers.add(self._url, self.name)
+                self._leading_system_only = leading_only
                 return outcome
             if outcome.is_context_full:
                 raise ContextFull(

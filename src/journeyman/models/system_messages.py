@@ -1,16 +1,12 @@
 """Servers that accept a system message only at the beginning of a conversation: how they say so,
-how later system messages are sent to them, and a file that remembers them for the next process.
+and how later system messages are sent to them.
 """
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from journeyman.models.model import JsonObject
-from journeyman.text.atomic_write import replace_file
 
 _REFUSED = re.compile(
     r"system\W{0,3}\s*(?:role|messages?|prompt)?[^.\n]{0,60}\b(?:at the (?:beginning|start)"
@@ -49,33 +45,3 @@ def with_leading_system(messages: Sequence[JsonObject]) -> list[dict[str, Any]]:
             copy = {**copy, "role": "user", "content": f"{_NOTE}{text}"}
         adapted.append(copy)
     return adapted
-
-
-class KnownServers:
-    """The endpoints and models, in a JSON file, that refused a later system message once. Without a
-    file, nothing is remembered; a file that cannot be read or written costs one refused request.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-
-    def contains(self, url: str, model: str) -> bool:
-        return [url, model] in self._read()
-
-    def add(self, url: str, model: str) -> None:
-        if self._path is None or self.contains(url, model):
-            return
-        content = msgspec.json.encode({"leading_system_only": [*self._read(), [url, model]]})
-        try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(self._path, msgspec.json.format(content, indent=2) + b"\n")
-        except OSError:
-            return
-
-    def _read(self) -> list[list[str]]:
-        try:
-            content = self._path.read_bytes() if self._path else b"{}"
-            known = msgspec.json.decode(content, type=dict[str, list[list[str]]])
-        except (OSError, msgspec.DecodeError, UnicodeError):
-            return []
-        return known.get("leading_system_only", [])

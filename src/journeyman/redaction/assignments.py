@@ -1,4 +1,4 @@
-"""Finds secrets by the name before them: assignments, options, headers, columns, sentences."""
+"""Finds secrets by the name before them: assignments, options, headers, columns."""
 
 import re
 import sys
@@ -21,7 +21,6 @@ from journeyman.redaction.secret_values import (
     looks_generated,
     looks_random,
 )
-from journeyman.redaction.sentences import find_stated_secrets
 
 _HEAD, _TAIL = re.compile(r"[\w.$-]*"), re.compile(r"[\w-]{0,24}")
 _MAX_HEAD = 60
@@ -110,12 +109,8 @@ def find_named_secrets(text: str, lower: str, hits: Sequence[tuple[int, int]]) -
     """Yield every secret that a name reveals, unordered and possibly overlapping. `hits` are the
     positions of words that occur in such names, in order; `lower` is the text in lower case.
     """
-    name_to = assigned_to = sentence_to = columns_to = 0
+    name_to = assigned_to = columns_to = 0
     for at, hit_end in hits:
-        if at >= sentence_to:
-            for span in find_stated_secrets(text, lower, at):
-                sentence_to = span.end
-                yield span
         if at < name_to:
             continue
         # Words that also occur inside others are searched for with the character after them.

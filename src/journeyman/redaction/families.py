@@ -54,7 +54,6 @@ class NameWords(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ordinary_keys: frozenset[str]
     loose: frozenset[str]
     code: frozenset[str]
-    phone: frozenset[str]
     card: frozenset[str]
     which: frozenset[str]
     parts: tuple[str, ...]

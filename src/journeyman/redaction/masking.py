@@ -91,7 +91,7 @@ class _Mask(Redactor):
         """Return whether a value is hidden because of the name it belongs to. When in doubt it is:
         the page shows everything to those who are allowed to see it.
         """
-        if place == "phone" or not value:
+        if not value:
             return False
         if place == "loose":
             return not is_reference(value)

@@ -1,4 +1,4 @@
-"""Finds personal data: e-mail addresses, phone, card and account numbers, and user names."""
+"""Finds personal data: e-mail addresses, card and account numbers, and user names."""
 
 import re
 from collections.abc import Iterator
@@ -20,9 +20,7 @@ _FILE_EXTENSIONS = frozenset(
 _SERVICE_ACCOUNTS = frozenset({"git", "hg", "svn"})
 
 # Each pattern begins with the digit, and a look-behind follows it: this is faster to search for.
-_DIGIT_RUN = re.compile(r"[0-9][0-9][0-9 ().-]{5,}")
-_MIN_DIGITS = 9
-"""Shorter numbers count as phone numbers only after a word such as `phone`, or a plus sign."""
+_DIGIT_RUN = re.compile(r"[0-9][0-9][0-9 .-]{7,}")
 _CARD = re.compile(
     r"[2-6](?<![\w.+-]\d)(?<!\d[ ,]\d)\d{3}"
     r"(?:\d{10,15}|([ .-])\d{4}\1\d{4}\1\d{4}|([ -])\d{6}\2\d{4,5})(?![\w-]|\.\d| \d)"
@@ -41,24 +39,6 @@ _CARD_ISSUERS = re.compile(
     r"4\d{15}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14}"
 )
-_INTERNATIONAL_PHONE = re.compile(
-    r"(?:\+(?<![\w+.=]\+)|00(?<![\d.]00)(?=[1-9]\d ))\d[\d ().\u00a0-]{5,18}\d"
-    r"(?![\w.]?\d|\w|[\d ().-]{0,8}#)"
-)
-_NATIONAL_PHONE = re.compile(
-    r"[(\d](?:(?<=\()\d{3}\) ?|(?<=\d)\d\d[.-])\d{3}[.-]\d{4}(?![\w-]|\.\d)"
-)
-_BEFORE_NATIONAL = re.compile(r"(?:\A|[^\w.+/:=-])(?:1[ .-])?\Z")
-_LABELLED_PHONE = re.compile(
-    r"(?i:phone|tel|telephone|telefon|mobile|mobil|handy|cell|fax|whatsapp|call)"
-    r"((?: ?(?i:number|no\.?|nr\.?|me at|us at|at|is|\.?:|\.|#)){0,3}) {1,3}"
-    r"(\+?\(?\d[\d ()./-]{5,18}\d)(?![\w.]?\d)(?P<after> [a-z])?"
-)
-_CONTEXT = 48
-"""How far from its digits a personal number may extend, including the word before it."""
-_TIME_OR_NUMBER = re.compile(r"\(?\d{4}-\d\d-\d\d.*|[\d.]+")
-_DECIMAL = re.compile(r"\+\d+\.\d+|.*--.*")
-_CODE_LIST = re.compile(r"00\d\d(?: \d{4})+")
 _PATH_BEFORE = re.compile(
     r"[\w.)}\]*@%-](?<!\\[nrt])(?<!/var)(?<!/export)(?<!/usr)(?<!/nfs)(?<!/data)(?<!/private)"
     r"(?<!/mnt/[a-z])(?<!wsl\+Ubuntu)(?<!wsl\+Debian)(?<![:/][A-Za-z])(?<!\.\.)"
@@ -76,43 +56,26 @@ def find_personal_data(text: str) -> Iterator[Span]:
     if "[at]" in text or "(at)" in text:
         for match in _SPELLED_EMAIL.finditer(text):
             yield Span(*match.span(), "email", value=match[0].casefold())
-    first, last, is_long = -1, -1, False
-    for digits in (*_DIGIT_RUN.finditer(text), None):
-        if first >= 0 and (digits is None or digits.start() > last + 2 * _CONTEXT):
-            start, end = max(0, first - _CONTEXT), last + _CONTEXT
-            # Account and card numbers have more digits than the shortest phone numbers.
-            yield from _account_numbers(text, start, end) if is_long else ()
-            yield from _phones(text, start, end)
-            first, is_long = -1, False
-        if digits is not None:
-            first, last = digits.start() if first < 0 else first, digits.end()
-            is_long = is_long or len(_digits_in(digits[0])) >= _MIN_DIGITS
+    if _DIGIT_RUN.search(text):
+        yield from _account_numbers(text)
 
 
-def _account_numbers(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the account, card and social security numbers in part of a text."""
-    for match in _IBAN.finditer(text, start, end):
+def _account_numbers(text: str) -> Iterator[Span]:
+    """Yield the account, card and social security numbers of a text."""
+    for match in _IBAN.finditer(text):
         account = match[0].replace(" ", "")
         digits = "".join(str(int(letter, 36)) for letter in account[4:] + account[:4])
         if 15 <= len(account) <= 34 and int(digits) % 97 == 1:  # valid check digits
             yield Span(*match.span(), "iban", value=account)
-    for match in _CARD.finditer(text, start, end):
-        digits = _digits_in(match[0])
+    for match in _CARD.finditer(text):
+        digits = "".join(filter(str.isdigit, match[0]))
         if is_card(digits):
             may_need_quotes = text[match.start() - 1 : match.start()] in (":", " ", "[", ",")
             yield Span(
                 *match.span(), "card", may_need_quotes and _is_json_number(text, match), digits
             )
-    for match in _SSN.finditer(text, start, end):
+    for match in _SSN.finditer(text):
         yield Span(*match.span(), "ssn")
-
-
-def _phones(text: str, start: int, end: int) -> Iterator[Span]:
-    for pattern in (_NATIONAL_PHONE, _INTERNATIONAL_PHONE, _LABELLED_PHONE):
-        for match in pattern.finditer(text, start, end):
-            number = slice(*match.span(2 if pattern is _LABELLED_PHONE else 0))
-            if _is_phone(match, text[number], text):
-                yield Span(number.start, number.stop, "phone", value=_digits_in(text[number]))
 
 
 def _emails(text: str) -> Iterator[Span]:
@@ -143,48 +106,6 @@ def is_card(digits: str) -> bool:
         return False
     doubled = [int(digit) * 2 for digit in digits[-2::-2]]
     return (sum(map(int, digits[-1::-2])) + sum(d - 9 if d > 9 else d for d in doubled)) % 10 == 0
-
-
-def _digits_in(text: str) -> str:
-    return "".join(filter(str.isdigit, text))
-
-
-def _is_phone(match: re.Match[str], number: str, text: str) -> bool:
-    digits = sum(map(str.isdigit, number))
-    start = match.start()
-    if match.re is _LABELLED_PHONE:
-        if not 7 <= digits <= 15 or _TIME_OR_NUMBER.fullmatch(number):
-            return False
-        return bool(match[1]) or number[0] in "+(0" or not (number.count(" ") and match["after"])
-    if match.re is _NATIONAL_PHONE:
-        before = _BEFORE_NATIONAL.search(text, max(0, start - 3), start)
-        return before is not None and _is_known_number(number, must_be_valid=True)
-    is_plain = number[1:].isdigit()
-    if _CODE_LIST.fullmatch(number) or _DECIMAL.fullmatch(number):
-        return False
-    if not 8 <= digits <= 15 or (is_plain and _is_added_line(text, start)):
-        return False
-    return _is_known_number(number, must_be_valid=is_plain)
-
-
-def _is_added_line(text: str, start: int) -> bool:
-    """Whether the plus sign marks an added line of a diff: the line before has a diff mark too."""
-    if start == 0 or text[start - 1] != "\n":
-        return False
-    line_before = text.rfind("\n", 0, start - 1) + 1
-    return text[line_before] in "+-@ \\"
-
-
-def _is_known_number(number: str, *, must_be_valid: bool) -> bool:
-    """Whether the library calls the number valid; one with spaces need only be possible."""
-    import phonenumbers  # noqa: PLC0415 - large and rarely needed
-
-    try:
-        parsed = phonenumbers.parse(re.sub(r"\A00", "+", number), "US")
-    except phonenumbers.NumberParseException:
-        return False
-    check = phonenumbers.is_valid_number if must_be_valid else phonenumbers.is_possible_number
-    return check(parsed)
 
 
 def is_home_of_person(match: re.Match[str]) -> bool:

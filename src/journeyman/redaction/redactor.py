@@ -5,14 +5,13 @@ reported or sent. All text and JSON passes through this one redactor.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
-from journeyman.records import JudgedSession
 from journeyman.redaction.assignments import AUTH_SCHEME
 from journeyman.redaction.normalizer import parse_json
 from journeyman.redaction.personal_data import bare_name_pattern, is_card
@@ -37,7 +36,7 @@ _MAX_REMEMBERED = 1_000
 _SHORTEST_CUT = 3
 """The shortest beginning of a known secret that is replaced where a text was cut within it."""
 
-_NOT_REMEMBERED = frozenset(("email", "phone", "card", "iban", "ssn", "encoded"))
+_NOT_REMEMBERED = frozenset(("email", "card", "iban", "ssn", "encoded"))
 _MAX_NAMES = 50
 """How many user names are searched for on their own; no document is about more people."""
 
@@ -45,7 +44,6 @@ _STRUCTURE_HINT = re.compile(rf'"(?:{"|".join(sorted(VALUE_FIELDS))})":|": ?[\[{
 _INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
 
 _Record = TypeVar("_Record")
-_Struct = TypeVar("_Struct", bound=Struct)
 _CONTEXT_END = 2_048
 """How much of each end of a text is searched for what reveals a secret in evidence."""
 
@@ -59,7 +57,7 @@ class Redactor:
     replaced.
     """
 
-    number_places: ClassVar[frozenset[FieldKind]] = frozenset(("code", "password", "phone", "card"))
+    number_places: ClassVar[frozenset[FieldKind]] = frozenset(("code", "password", "card"))
     """The kinds of fields in which a number can be a secret."""
 
     def __init__(self, *, people: bool = True) -> None:
@@ -145,6 +143,9 @@ class Redactor:
         end = 0
         for span in find_secrets(text, people=self._people):
             placeholder = self.hide(span.family, span.value)
+            if "\n" in (broken := text[span.start : span.end]) and span.value in self._remembered:
+                # A title has the same text on one line.
+                self.remember(" ".join(broken.split()), placeholder)
             pieces += (
                 text[end : span.start],
                 f'"{placeholder}"' if span.needs_quotes else placeholder,
@@ -245,36 +246,6 @@ def redacted_record(record: _Record) -> _Record:
     redacted: _Record = record
     for _ in range(2):  # a later text may reveal a name that an earlier one contains
         redacted = _redact_strings(redacted, cache(redactor.text))
-    return redacted
-
-
-def redacted_sessions(sessions: Sequence[JudgedSession]) -> list[JudgedSession]:
-    """Return judged sessions redacted for a report; each distinct text is redacted once."""
-    redactor = Redactor()
-    redacted = list(sessions)
-    for _ in range(2):
-        clean = cache(redactor.text)
-
-        def redact_fields(
-            record: _Struct, *names: str, clean: Any = clean, **others: object
-        ) -> _Struct:
-            fields = {name: clean(getattr(record, name)) for name in names}
-            return msgspec.structs.replace(record, **fields, **others)
-
-        redacted = [
-            redact_fields(
-                session,
-                *("id", "source", "model", "project", "platform"),
-                tags=tuple(map(clean, session.tags)),
-                calls=tuple(
-                    redact_fields(
-                        call, "tool", "model", verdict=redact_fields(call.verdict, "evidence")
-                    )
-                    for call in session.calls
-                ),
-            )
-            for session in sessions
-        ]
     return redacted
 
 

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple, get_args
 
 from journeyman.redaction.families import load_families
 
-FieldKind = Literal["password", "secret", "loose", "code", "header", "cookie", "phone", "card"]
+FieldKind = Literal["password", "secret", "loose", "code", "header", "cookie", "card"]
 """What the name of a field says about its value. `password` and `secret`: the value is redacted
 unless it is a reference. `loose`: the name has other uses too, so the value must look random.
-`code`: a short number such as a PIN. `header`: a scheme, then the secret. `cookie`: pairs. `phone`,
+`code`: a short number such as a PIN. `header`: a scheme, then the secret. `cookie`: pairs.
 `card`: enough digits."""
 
 _NAME_WORDS = load_families().names
@@ -43,7 +43,7 @@ PLACEHOLDER = re.compile(r"<([a-z][a-z_]{2,24}):(\d{1,9})>")
 """The text that replaces a secret."""
 
 KIND_FAMILIES: dict[FieldKind, str] = dict.fromkeys(get_args(FieldKind), "secret") | {
-    own: own for own in ("password", "cookie", "phone", "card")
+    own: own for own in ("password", "cookie", "card")
 }
 
 _CHAR = r"(?:[^\d]|\d{1,2}(?![A-Za-z\d]))"
@@ -146,8 +146,6 @@ def field_kind(name: str) -> FieldKind | None:
         or _is_secret_key(last, before)
     ):
         return "secret"
-    if last in _NAME_WORDS.phone or pair in _NAME_WORDS.phone:
-        return "phone"
     if pair in _NAME_WORDS.card or three in _NAME_WORDS.card:
         return "card"
     return "loose" if _is_loose(name, last, before) else None
@@ -262,8 +260,8 @@ def is_secret(value: str, kind: FieldKind) -> bool:
     if kind == "code":
         digits = sum(map(str.isdigit, value))
         return 3 <= digits <= 12 and all(letter.isdigit() or letter in " -" for letter in value)
-    if kind in ("phone", "card"):
-        return sum(map(str.isdigit, value)) >= (7 if kind == "phone" else 12)
+    if kind == "card":
+        return sum(map(str.isdigit, value)) >= 12
     if is_reference(value):
         return False
     if kind == "loose":
@@ -283,7 +281,7 @@ def is_unquoted_secret(value: str, kind: FieldKind, *, literal: bool) -> bool:
         _IDENTIFIER.fullmatch(value) and field_kind(value.removesuffix("s").removesuffix("Type"))
     ):
         return False
-    if literal or kind in ("code", "phone", "card", "cookie"):
+    if literal or kind in ("code", "card", "cookie"):
         return True
     return looks_random(value) and "(" not in value
 

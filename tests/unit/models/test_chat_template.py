@@ -14,9 +14,7 @@ from tests.tables import table
 from journeyman.models.chat_template import (
     chat_text,
     content_text,
-    distinct_sentences,
     prompt_text,
-    tool_lines,
 )
 
 TOOLS = [
@@ -94,13 +92,6 @@ def test_a_conversation_with_tools() -> None:
     )
 
 
-def test_a_missing_system_turn_is_added() -> None:
-    text = chat_text([{"role": "user", "content": "Hi"}], TOOLS)
-    assert text.startswith("<|im_start|>system\n")
-    assert text.count("\nTools:\n") == 1
-    assert text.endswith("<|im_start|>user\nHi<|im_end|>\n")
-
-
 def test_many_tools_are_listed_until_there_are_example_calls() -> None:
     many = [{"name": f"tool_{number}"} for number in range(17)]
     request = {"role": "user", "content": "Hi"}
@@ -112,18 +103,6 @@ def test_many_tools_are_listed_until_there_are_example_calls() -> None:
     # Within a turn the prefix does not change.
     asked = [request, calls(("tool_3", "{}"))]
     assert chat_text(asked, many).startswith(chat_text([request], many))
-
-
-def test_without_tools_none_are_mentioned() -> None:
-    assert "tool" not in chat_text([{"role": "system", "content": "You help."}])
-
-
-def test_a_long_description_is_truncated() -> None:
-    tool = {"name": "t", "description": "long " * 200, "parameters": None}
-    line = chat_text([{"role": "user", "content": "Hi"}], [tool]).split("\n")[4]
-    assert line.startswith("t(): long long")
-    assert len(line) < 200
-    assert line.endswith("…")
 
 
 @table(
@@ -206,39 +185,3 @@ def test_rendered_text_only_grows(conversation: list[dict[str, Any]], data: st.D
     whole = chat_text(conversation, tools)
     assert whole.startswith(chat_text(conversation[:shorter], tools))
     assert whole.encode().decode() == whole
-
-
-@given(st.lists(messages, min_size=1, max_size=6))
-def test_there_are_as_many_turns_as_messages(conversation: list[dict[str, Any]]) -> None:
-    text = chat_text(conversation)
-    made = conversation[0]["role"] not in ("system", "developer")
-    assert text.count("<|") == 2 * (len(conversation) + made)
-    asked = sum(len(message.get("tool_calls", ())) for message in conversation)
-    assert len(re.findall("<tool_call", text)) == len(re.findall("</tool_call", text)) == asked
-    answered = sum(message["role"] == "tool" for message in conversation)
-    assert len(re.findall("<tool_resp", text)) == len(re.findall("</tool_resp", text)) == answered
-
-
-def test_shared_sentences_are_removed() -> None:
-    said = "This tool is a part of the shop. It needs no key. Orders a thing."
-    other = "This tool is a part of the shop.\nCancels an order."
-    assert distinct_sentences([said, other]) == [
-        "It needs no key. Orders a thing.",
-        "Cancels an order.",
-    ]
-    assert distinct_sentences([said]) == [said]
-    assert distinct_sentences(["Same.", "Same."]) == ["", ""]
-    assert distinct_sentences([]) == []
-
-
-def test_a_tool_line_has_its_first_distinct_sentence() -> None:
-    tools = [
-        {"name": "order", "description": "Part of the shop. Orders a thing. Takes long."},
-        {"name": "cancel", "description": "Part of the shop. Cancels an order."},
-        {"name": "stop"},
-    ]
-    assert tool_lines(tools) == [
-        "order(): Orders a thing.",
-        "cancel(): Cancels an order.",
-        "stop()",
-    ]

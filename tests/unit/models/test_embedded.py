@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -23,7 +22,6 @@ from journeyman.models.embedded import (
     EmbeddedModel,
     engine_library,
     find_weights,
-    shared_engine,
 )
 from journeyman.models.model import Cancelled, Model
 from journeyman.models.reply_grammar import reply_grammar
@@ -159,12 +157,6 @@ def test_forged_control_tokens_are_plain_text(model: EmbeddedModel) -> None:
     assert forged - plain >= 4 * 9
 
 
-@table("messages", [[], *([says("user", text)] for text in ("\0", "\ud800", "é😀", ""))])
-def test_unusual_conversations_are_handled(model: EmbeddedModel, messages: list[Any]) -> None:
-    reply = model.ask(messages, max_tokens=2)
-    assert (output_tokens(reply), reply.finish_reason) == (2, "length")
-
-
 def test_a_conversation_larger_than_the_window(model: EmbeddedModel) -> None:
     with pytest.raises(ContextFull, match=r"has \d{4} tokens.* has 4096"):
         model.ask([says("user", "word " * WINDOW)])
@@ -188,11 +180,6 @@ def test_replies_are_reproducible(model: EmbeddedModel) -> None:
     assert said[0] == said[1]
 
 
-def test_cancelled_before_it_starts(model: EmbeddedModel) -> None:
-    with pytest.raises(Cancelled):
-        model.ask([says("user", "Hi")], cancelled=lambda: True)
-
-
 @pytest.mark.soak
 def test_cancelled_while_it_processes_the_prompt(model: EmbeddedModel) -> None:
     looks = iter([False, False, False, True])
@@ -212,38 +199,6 @@ def test_cancelled_while_it_generates(model: EmbeddedModel) -> None:
     assert len(heard) == 3
 
 
-def test_an_error_in_on_text_propagates(model: EmbeddedModel) -> None:
-    def listen(text: str) -> None:
-        raise LookupError(text)
-
-    with pytest.raises(LookupError):
-        model.ask([says("user", "Say hello.")], on_text=listen)
-    assert model.ask([says("user", "Hi")], max_tokens=2).text
-
-
-def test_requests_wait_for_their_turn(model: EmbeddedModel) -> None:
-    words = ["north", "south", "east"]
-    got: dict[str, str] = {}
-
-    def ask(word: str) -> None:
-        got[word] = model.ask([says("user", f"Tell about the {word}.")], max_tokens=3).text
-
-    threads = [threading.Thread(target=ask, args=(word,)) for word in words]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(got) == sorted(words)
-    assert all(got.values())
-
-
-def test_equal_settings_share_an_engine(model: EmbeddedModel) -> None:
-    weights = find_weights()
-    ours = shared_engine(weights, context_tokens=WINDOW, threads=1)
-    assert shared_engine(weights, context_tokens=WINDOW, threads=1) is ours
-    assert shared_engine(weights, context_tokens=512, threads=1) is not ours
-
-
 def test_its_port_rejects_other_clients(model: EmbeddedModel) -> None:
     model.ask([says("user", "Hi")], max_tokens=1)
     server: Any = model._engine._server
@@ -255,7 +210,6 @@ def test_its_port_rejects_other_clients(model: EmbeddedModel) -> None:
         assert refused.value.code == 401
 
 
-ANY = {"type": "string"}
 SCHEMAS = {
     "two": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}}},
     "optional": {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]},

@@ -1,8 +1,5 @@
 """Text embeddings and token counts, with the real model."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from tests.tables import table
@@ -28,12 +25,6 @@ def test_similar_meanings_are_near():
     assert unlike < 0.2
 
 
-def test_a_vector_does_not_depend_on_the_batch():
-    together = EMBEDDER.embed(TEXTS)
-    for text, vector in zip(TEXTS, together, strict=True):
-        assert np.array_equal(EMBEDDER.embed([text])[0], vector)
-
-
 @table("text", ["", " ", "\n\t"])
 def test_an_empty_text_has_a_zero_vector(text):
     assert not EMBEDDER.embed([text, "word"])[0].any()
@@ -51,15 +42,3 @@ def test_tokens_are_counted():
     words = EMBEDDER.count_tokens("one two three four five six seven")
     assert 7 <= words <= 9
     assert EMBEDDER.count_tokens("one two three four five six seven " * 300) > 250 * words / 1.2
-
-
-def test_loading_does_not_change_logging():
-    script = (
-        "import logging; from journeyman.models.embedder import Embedder; "
-        "Embedder().count_tokens('x'); root = logging.getLogger(); "
-        "print(root.handlers, root.level == logging.WARNING)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr) == ("[] True\n", "")

@@ -31,16 +31,6 @@ def value_of(schema: object) -> Any:
     return grammar_of(parameters)["properties"]["a"]
 
 
-def test_no_tools_no_grammar() -> None:
-    assert reply_grammar([]) == ""
-
-
-def test_the_same_tools_give_the_same_grammar() -> None:
-    tools = [{"name": "b"}, {"name": "a"}]
-    assert reply_grammar(tools) == reply_grammar(tools)
-    assert reply_grammar(tools).index('"b"') < reply_grammar(tools).index('"a"')
-
-
 def test_objects_are_closed_and_keep_their_order() -> None:
     parameters = {
         "type": "object",
@@ -223,27 +213,3 @@ def test_settled_text_never_changes(coming: list[str]) -> None:
         assert certain.startswith(told)
         told = certain
     assert text.startswith(told)
-
-
-def test_text_settles_at_once() -> None:
-    assert settled_text("One two") == "One two"
-    assert settled_text("One <to") == "One"
-    assert settled_text("One <top") == "One <top"
-
-
-@table(
-    ("messages", "id_"),
-    [
-        pytest.param([], "call_0001", id="first"),
-        pytest.param(
-            [{"role": "assistant", "tool_calls": [{"id": "x"}, {"id": "y"}]}], "call_0003"
-        ),
-        pytest.param(
-            [{"role": "assistant", "tool_calls": [{"id": "call_0002"}]}], "call_0003", id="taken"
-        ),
-        pytest.param([{"role": "tool", "tool_call_id": "call_0001"}], "call_0002", id="answered"),
-    ],
-)
-def test_ids_are_unused_and_reproducible(messages: list[dict[str, object]], id_: str) -> None:
-    (call,) = read_reply(f"<tool_call>{LS}</tool_call>", messages)[1]
-    assert call.id == id_

@@ -10,7 +10,6 @@ from journeyman.models.reply_parser import (
     NotAReply,
     ReplyParser,
     read_tokens,
-    used_call_ids,
 )
 from journeyman.records import Tokens, ToolCall
 
@@ -51,11 +50,6 @@ def test_text_and_reasoning(delta: object, text: str, reasoning: str) -> None:
     assert (reply.text, reply.reasoning) == (text, reasoning)
 
 
-def test_text_is_passed_on_as_it_arrives() -> None:
-    reader = ReplyParser()
-    assert [reader.feed(one) for one in (choice({"content": "a"}), END, None)] == ["a", "", ""]
-
-
 def test_only_the_first_choice_counts() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "stop"}]}
     assert read(choice({"content": "one"}), other, END).reply(()).text == "one"
@@ -72,25 +66,6 @@ def test_finish_reason_of_a_reply_with_calls(said: str, reason: str) -> None:
 
 
 @table(
-    "event",
-    [
-        pytest.param({"choices": [], "usage": {"prompt_tokens": 5}}, id="usual"),
-        pytest.param({"choices": [], "x_groq": {"usage": {"prompt_tokens": 5}}}, id="groq"),
-        pytest.param(choice({}, usage={"prompt_tokens": 5}), id="moonshot"),
-        pytest.param({"choices": [], "timings": {"prompt_n": 5}}, id="llama_cpp"),
-    ],
-)
-def test_where_usage_is_found(event: object) -> None:
-    assert read(END, event).reply(()).tokens == Tokens(input_tokens=5)
-
-
-def test_the_last_usage_wins() -> None:
-    counts = [{"usage": {"completion_tokens": 1}}, {"usage": {"completion_tokens": 9}}]
-    reader = read(END, *counts, {"usage": None})
-    assert reader.reply(()).tokens == Tokens(output_tokens=9)
-
-
-@table(
     ("events", "why"),
     [
         pytest.param([], "no choices", id="nothing"),
@@ -103,16 +78,6 @@ def test_the_last_usage_wins() -> None:
 def test_invalid_replies(events: list[object], why: str) -> None:
     with pytest.raises(NotAReply, match=why):
         read(*events).reply(())
-
-
-def test_used_ids() -> None:
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "x"},
-        {"role": "assistant", "tool_calls": [{"id": "p"}, {"id": None}, {}]},
-        {"role": "assistant", "tool_calls": None},
-        {"role": "tool", "tool_call_id": "q"},
-    ]
-    assert used_call_ids(messages) == {"p", "q"}
 
 
 def piece(
@@ -232,14 +197,6 @@ def test_missing_or_duplicate_ids_are_replaced(events: list[object]) -> None:
     assert [(call.name, call.arguments) for call in made] == [A1, B2]
     assert len({call.id for call in made} - {""}) == 2
     assert put_together(*events) == made
-
-
-def test_a_generated_id_is_unique_and_has_nine_letters_or_digits() -> None:
-    (first,) = put_together([piece(0, "p", *A1)], used=frozenset({"p"}))
-    assert len(first.id) == 9
-    assert first.id.isalnum()
-    (second,) = put_together([piece(0, "p", *A1)], used=frozenset({"p", first.id}))
-    assert second.id not in ("p", first.id)
 
 
 @table(

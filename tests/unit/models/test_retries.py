@@ -6,13 +6,10 @@ from tests.tables import table
 from journeyman.models.retries import (
     ADJUSTMENTS,
     CONTEXT_FULL,
-    NO_CREDIT,
     Failure,
     delay_s,
-    excerpt,
     find_adjustment,
     find_retry_after,
-    is_transient,
 )
 
 
@@ -54,11 +51,6 @@ def test_messages_that_do_not_mean_a_full_window(text: str) -> None:
     assert not CONTEXT_FULL.search(text)
 
 
-def test_a_rate_limit_is_not_a_lack_of_credit() -> None:
-    assert NO_CREDIT.search('{"error": {"code": "insufficient_quota", "message": "…"}}')
-    assert not NO_CREDIT.search("You exceeded your current quota, please retry in 12s.")
-
-
 @table(
     ("text", "parameter"),
     [
@@ -80,10 +72,6 @@ def test_adjustments(text: str, parameter: str) -> None:
     assert find_adjustment(text, [one for one in sent if one != parameter]) is None
 
 
-def test_an_error_that_names_no_parameter() -> None:
-    assert find_adjustment("no such model", ["stream", "max_tokens"]) is None
-
-
 @table("status", [401, 403, 404, 429])
 def test_other_statuses_take_precedence_over_a_full_window(status: int) -> None:
     full = "maximum context length"
@@ -91,27 +79,7 @@ def test_other_statuses_take_precedence_over_a_full_window(status: int) -> None:
     assert Failure(reason="", next_step="", status=400, body=full).is_context_full
 
 
-@table(
-    ("text", "shown"),
-    [
-        pytest.param("one\n\n two\tthree", "one two three", id="one_line"),
-        pytest.param("a\x1b[31mb\x00c\u202ed\u200be", "a [31mb c d e", id="controls"),
-        pytest.param("half \udce4 character", "half character", id="lone_surrogates"),
-        pytest.param("the key is secret!", "the key is [api key]!", id="secret"),
-        pytest.param("x" * 301, "x" * 299 + "…", id="long"),
-        pytest.param("x" * 298 + "secret", "x" * 298 + "[…", id="secret_at_the_limit"),
-    ],
-)
-def test_excerpt(text: str, shown: str) -> None:
-    assert excerpt(text, "secret") == shown
-
-
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
-
-
-@table("status", [400, 401, 404, 408, 409, 422, 429, 500, 529])
-def test_transient_statuses(status: int) -> None:
-    assert is_transient(status) == (status in (408, 409, 429, 500, 529))
 
 
 @table(

@@ -17,16 +17,6 @@ def names(row: Family) -> str:
     return f"{row.id}: {row.about}"
 
 
-def test_there_are_many_families():
-    assert len({row.id for row in ROWS}) >= 300
-
-
-def test_no_two_rows_are_equal():
-    for field in ("pattern", "example"):
-        values = [getattr(row, field) for row in ROWS]
-        assert [value for value in values if values.count(value) > 1] == []
-
-
 @table("row", ROWS, ids=names)
 def test_a_row_has_the_right_form(row: Family):
     assert re.fullmatch(r"[a-z][a-z_]{2,24}", row.id)

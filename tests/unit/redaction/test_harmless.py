@@ -1,7 +1,5 @@
 """Ordinary text that resembles a secret: none of it is redacted."""
 
-import json
-
 from tests.tables import table
 
 from journeyman.redaction.redactor import Redactor
@@ -148,17 +146,3 @@ Room 4.117, tables 12-15, tickets 100200 to 100245
 def test_ordinary_text_is_unchanged(line):
     assert Redactor().text(line) == line
     assert Redactor().text(f"It said:\n  {line}\nand ended.") == f"It said:\n  {line}\nand ended."
-
-
-@table("line", HARMLESS)
-def test_ordinary_arguments_are_unchanged(line):
-    for arguments in ({"content": line, "limit": 3}, {"rows": [{"text": json.dumps([line])}]}):
-        written = json.dumps(arguments)
-        assert Redactor().text(written) == written
-
-
-def test_all_ordinary_text_together_is_unchanged():
-    """One line must not make another one suspicious."""
-    assert len(set(HARMLESS)) >= 100
-    text = "\n".join(HARMLESS)
-    assert Redactor().text(text).splitlines() == HARMLESS

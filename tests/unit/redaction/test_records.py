@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
-from journeyman.redaction.redactor import redacted_evidence, redacted_record, redacted_sessions
+from journeyman.redaction.redactor import redacted_evidence, redacted_record
 
 KEY = "ghp_" + "A1b2" * 9
 
@@ -51,14 +51,14 @@ def test_a_record_without_secrets_is_unchanged():
     report = Report(title="t", parts=(Part("p"),), notes=["n"], details={"a": [1, None]})
     assert redacted_record(report) == report
     judged = [session()]
-    assert redacted_sessions(judged) == judged
+    assert redacted_record(judged) == judged
 
 
 def test_sessions_in_a_report_are_redacted():
     verdict = Verdict(status="failed", rule="r", evidence=f"bad key {KEY}")
     call = JudgedCall(call_id="c", tool=KEY, verdict=verdict, model="bob@corp.example", index=4)
     given = session(project="/home/alice/app", tags=("alice",), calls=(call,), model="m-1")
-    (shown,) = redacted_sessions([given])
+    (shown,) = redacted_record([given])
     assert (shown.project, shown.tags) == ("/home/<user:1>/app", ("<user:1>",))
     assert shown.calls[0] == msgspec.structs.replace(
         call,

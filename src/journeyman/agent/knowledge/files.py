@@ -21,7 +21,7 @@ from journeyman.text.truncation import one_line
 
 SKILLS = "skills"
 MEMORIES = "memories"
-_PERSONAL_FAMILIES = frozenset(("user", "email", "phone"))
+_PERSONAL_FAMILIES = frozenset(("user", "email"))
 """Redacted in patterns but allowed in memory, which exists to store the user's home folder and how
 to contact people."""
 

@@ -76,35 +76,23 @@ class Memory:
         """How full a file is, as text for people and models."""
         return _usage(len(SEPARATOR.join(self.entries(target))), self._limits[target])
 
-    def plan(self, target: Target, *operations: Operation) -> Write:
-        """Plan operations as one write; only its result has to fit the limit. Raise NotWritten."""
-        if not operations:
-            raise NotWritten("The list of operations is empty. Pass at least one.")
+    def plan(self, target: Target, operation: Operation) -> Write:
+        """Plan a change of one entry. Raise NotWritten."""
         path = FILES[target]
         before = read_exactly(self._folder / path)
         entries = list(parse_entries(before or ""))
         old_size = len(SEPARATOR.join(entries))
-        changes = []
-        for number, operation in enumerate(operations, 1):
-            try:
-                changes.append(_apply(target, entries, operation))
-            except NotWritten as error:
-                if len(operations) == 1:
-                    raise
-                raise NotWritten(
-                    f"Operation {number}: {error} No operation was applied."
-                ) from error
+        change = _apply(target, entries, operation)
         after = SEPARATOR.join(entries)
         _check_size(target, len(after), old_size, self._limits[target])
-        summary = f"{target}: " + ", ".join(map(_summary, changes))
         return Write(
             kind=target,
-            action=operations[0].action if len(operations) == 1 else "batch",
+            action=operation.action,
             path=path,
             before=before,
             after=after,
-            summary=summary,
-            entries=tuple(changes),
+            summary=f"{target}: {_summary(change)}",
+            entries=(change,),
         )
 
 

@@ -40,8 +40,9 @@ _MAX_LISTED = 30
 
 
 class FrontMatter(Struct, frozen=True, kw_only=True):
-    """The front matter of a SKILL.md and the text below it; `fault` says why it cannot be used."""
+    """The front matter of a SKILL.md and what is below it; `fault` says why it cannot be used."""
 
+    text: str = ""
     name: str = ""
     description: str = ""
     body: str = ""
@@ -178,23 +179,6 @@ class Skills:
         summary = f"deleted {skill.name}"
         return self._write("delete", f"{skill.path}/{SKILL_FILE}", None, summary, tuple(others))
 
-    def write_file(self, name: str, file: str, content: str) -> Write:
-        """Plan to write an additional file of a skill. Raise NotWritten."""
-        skill = self._changeable(name)
-        _raise_if(_find_path_fault(file))
-        path = f"{skill.path}/{file}"
-        _raise_if(_find_size_fault(path, content) or find_fault(content))
-        return self._write("write_file", path, content, f"wrote {skill.name}/{file}")
-
-    def remove_file(self, name: str, file: str) -> Write:
-        """Plan to remove an additional file of a skill. Raise NotWritten."""
-        skill = self._changeable(name)
-        _raise_if(_find_path_fault(file))
-        path = f"{skill.path}/{file}"
-        if not (self._folder / path).exists():
-            raise NotWritten(self._missing_file(skill, file))
-        return self._write("remove_file", path, None, f"removed {skill.name}/{file}")
-
     def _write(
         self,
         action: str,
@@ -262,11 +246,12 @@ def parse_front_matter(text: str) -> FrontMatter:
     body = text[match.end() :]
     values = _parse_yaml(match[1])
     if isinstance(values, str):
-        return FrontMatter(body=body, fault=values)
+        return FrontMatter(text=match[1], body=body, fault=values)
     if not isinstance(values, dict):
         return FrontMatter(body=body, fault="its front matter is not a list of `key: value`")
     name, description = values.get("name"), values.get("description")
     return FrontMatter(
+        text=match[1],
         name=name.strip() if isinstance(name, str) else "",
         description=description.strip() if isinstance(description, str) else "",
         body=body,

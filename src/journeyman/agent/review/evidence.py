@@ -26,12 +26,6 @@ _PLAIN_PUNCTUATION = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "}
 )
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_COMMON_WORDS = """about after again also always been before being could does doing done each else
-ever every file files from have here into just like make makes more most much must need needs never
-once only other over same should some such than that their them then there these they this those
-through under until used uses using very want wants were what when where which while will with
-would your user users session sessions task tasks tool tools work works working"""
-_COMMON = frozenset(_COMMON_WORDS.split())
 # Specific names: a path, a name with a dot or an underscore inside, or a number of at least two
 # digits. Placeholders in capitals (YYYY-MM-DD, NAME) do not count.
 _SPECIFIC_NAME = re.compile(r"[\w~.-]*/[\w./~-]+|\b\w+(?:[._]\w+)+\b|\b\d[\d.,:]*\d\b|`[^`\n]{2,}`")
@@ -43,6 +37,13 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     text: str
     is_from_user: bool
+
+    def shares_words(self, other: str) -> bool:
+        """Whether it has a word in common with a text, apart from short ones and endings."""
+        words = (
+            {word[:6] for word in _WORD.findall(text.casefold())} for text in (self.text, other)
+        )
+        return not set.isdisjoint(*words)
 
 
 class SessionEvidence:
@@ -132,15 +133,6 @@ class SessionEvidence:
             for name in names
             if name and not _PLACEHOLDER.fullmatch(name) and _flat(name) not in shown
         ]
-
-
-def shares_words(text: str, other: str) -> bool:
-    """Whether two texts share a significant word."""
-    return bool(_words(text) & _words(other))
-
-
-def _words(text: str) -> set[str]:
-    return {word[:6] for word in _WORD.findall(text.casefold()) if word not in _COMMON}
 
 
 def _result(call: Call) -> str:

@@ -4,7 +4,6 @@ cache serves them. A background review is cancelled as soon as a new turn begins
 """
 
 import logging
-import re
 import secrets
 import threading
 from collections.abc import Callable, Sequence
@@ -15,14 +14,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from journeyman.agent.compression import estimated_tokens
 from journeyman.agent.conversation import Conversation, Prices, SessionRecorder
 from journeyman.agent.dispatch import Decide, Dispatch, no_approver
 from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.loop import Loop
 from journeyman.agent.review.evidence import SessionEvidence
 from journeyman.agent.review.journal import journal_entry
-from journeyman.agent.review.rules import TextChecks, WriteRules
+from journeyman.agent.review.rules import WriteRules
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Tool
 from journeyman.agent.tools.toolbox import Toolbox
@@ -71,16 +69,6 @@ _LIMITED: dict[ReviewScope, str] = {
     "skills": " This review is about skills only: leave memory as it is.",
 }
 _LEFT_ALONE = " Do not write to memory with the target {}: the settings forbid it."
-_NOTHING = re.compile(
-    r"\b(?:nothing|none|no (?:changes?|updates?|lessons?|new|need)|not worth|already)\b",
-    re.IGNORECASE,
-)
-"""What a review says that found nothing to keep."""
-
-_UNUSABLE = "The review wrote nothing, and did not say that there is nothing to keep either."
-_READS = ("skills_list", "skill_view")
-_SCOPE_RULE = "review.only_knowledge"
-
 logger = logging.getLogger(__name__)
 
 MAX_REQUESTS = 16
@@ -91,9 +79,6 @@ _TASK = "background_review"
 _STEP_CHARACTERS = 300
 _MAX_RECENT_WRITES = 500
 _RECENT_S = 30 * 86400.0
-_COUNTED_SHARE, _ESTIMATED_SHARE = 0.85, 0.6
-"""The largest share of a window for the conversation, where its tokens are counted and where they
-are estimated; the rest is for the review."""
 _STATUS: dict[StopReason, ReviewStatus] = {
     "interrupted": "cancelled",
     "model_failed": "failed",
@@ -119,7 +104,8 @@ class Reviewer:
     knowledge: Knowledge
     tools: Sequence[Tool]
     decide: Decide
-    text_checks: TextChecks
+    similarity: Callable[[str, Sequence[str]], Sequence[float]]
+    find_risk: Callable[[str], str]
     prices: Prices
     clock: Callable[[], float]
     platform: str = "library"
@@ -152,12 +138,12 @@ class Reviewer:
             stopped = TurnStopped(stop="model_failed", note=str(error))
         finally:  # also on an interrupt: no review may stay unfinished
             entries = tuple(self.store.reviews.writes(started.id))
-            status, problem = _outcome(stopped, steps, self.only)
+            status = _STATUS.get(stopped.stop, "incomplete")
             ended = msgspec.structs.replace(
                 started,
                 ended_at=self.clock(),
                 status="changed" if entries else status,
-                error="" if entries and stopped.stop == "done" else problem,
+                error="" if stopped.stop == "interrupted" else stopped.note,
                 iterations=budget.api_calls,
                 details={"steps": steps, "stop": stopped.stop},
             )
@@ -172,8 +158,7 @@ class Reviewer:
         cancelled: Callable[[], bool],
     ) -> Loop:
         session = turn.session
-        messages = fitting_messages(turn, self.model.context_tokens)
-        conversation = Conversation(session, messages, lead=turn.lead)
+        conversation = Conversation(session, turn.messages, lead=turn.lead)
         # A system message: the same instruction in the user's name would provoke needless writes.
         instruction = conversation.input_message(
             "system",
@@ -181,7 +166,7 @@ class Reviewer:
             self.clock(),
             kind="harness",
         )
-        conversation.add(instruction)
+        conversation.messages.append(instruction)
         origin = Provenance(
             origin="background_review",
             context=f"review {review.id}",
@@ -195,15 +180,11 @@ class Reviewer:
             conversation=conversation,
             model=self.model,
             tools=turn.tools,
-            dispatch=Dispatch(
-                toolbox, self._decide_in_review, no_approver, lambda: origin, cancelled
-            ),
+            dispatch=Dispatch(toolbox, self._decide_in_review, no_approver, origin, cancelled),
             recorder=_ReviewRecorder(self.store, self.prices, review.id),
             budget=budget,
             clock=self.clock,
-            new_id=lambda: session.id,
             cancelled=cancelled,
-            compresses=False,
         )
 
     def _decide_in_review(self, tool: Tool, arguments: dict[str, object]) -> Decision:
@@ -211,7 +192,7 @@ class Reviewer:
         if tool.name not in allowed:
             return Decision(
                 answer="refuse",
-                rule=_SCOPE_RULE,
+                rule="review.only_knowledge",
                 reason=f"This review cannot use {tool.name}, only {', '.join(allowed)}.",
             )
         target = arguments.get("target")
@@ -226,7 +207,8 @@ class Reviewer:
             session_evidence=session_evidence,
             existing_texts=self._existing_texts,
             recently_changed_lines=self._recently_changed_lines,
-            text_checks=self.text_checks,
+            similarity=self.similarity,
+            find_risk=self.find_risk,
         )
 
         def check(write: Write, invocation: Invocation) -> None:
@@ -276,7 +258,7 @@ class _ReviewRecorder(SessionRecorder):
         if usage is not None:
             with suppress(UnknownSession):
                 self._accounts.add(conversation.session.id, usage)
-        conversation.add(message)
+        conversation.messages.append(message)
 
     def usage(self, key: str, reply: Reply, at: float, task: str = _TASK) -> Usage:
         return super().usage(f"review-{self._review}-{key}", reply, at, task)
@@ -360,50 +342,11 @@ class BackgroundReview:
         self._has_reported_failure = True
 
 
-def fitting_messages(turn: FinishedTurn, window: int | None) -> Sequence[Message]:
-    """The messages of a turn, or its lead and as many of the last messages as fit the window."""
-    messages, lead = turn.messages, turn.lead
-    used = estimated_tokens(messages) if turn.tokens is None else turn.tokens
-    share = _ESTIMATED_SHARE if turn.tokens is None else _COUNTED_SHARE
-    if window is None or used <= window * share:
-        return messages
-    room = window * _ESTIMATED_SHARE - estimated_tokens(messages[:lead])
-    start = len(messages)
-    while start > lead and (room := room - estimated_tokens(messages[start - 1 : start])) > 0:
-        start -= 1
-    # A result must not stand without its call.
-    while start < len(messages) and messages[start].role == "tool":
-        start += 1
-    return [*messages[:lead], *messages[start:]]
-
-
-def _outcome(
-    stopped: TurnStopped, steps: Sequence[dict[str, Any]], scope: ReviewScope
-) -> tuple[ReviewStatus, str]:
-    """Return the status of a review that wrote nothing, and why it is not a success."""
-    status = _STATUS.get(stopped.stop, "incomplete")
-    if stopped.stop == "interrupted":
-        return status, ""
-    said = str(steps[-1].get("said", "")) if steps else ""
-    if stopped.stop == "done" and not _NOTHING.search(said):
-        called = [step for step in steps if "tool" in step]
-        blocked = [step["tool"] for step in called if step.get("rule") == _SCOPE_RULE]
-        if not called:
-            return "incomplete", _UNUSABLE
-        # A review that wrote within its scope has decided, even if all of that was refused.
-        if blocked and all(step["tool"] in (*blocked, *_READS) for step in called):
-            tools, allowed = ", ".join(dict.fromkeys(blocked)), ", ".join(ALLOWED_TOOLS[scope])
-            return "incomplete", f"{_UNUSABLE} It tried {tools}, but may only use {allowed}."
-    return status, stopped.note
-
-
 def _step_details(step: ToolCalled | ModelReplied) -> dict[str, Any]:
     if isinstance(step, ModelReplied):
         return {"said": step.reply.text[:_STEP_CHARACTERS]}
-    details = {
+    return {
         "tool": step.call.name,
         "arguments": step.call.arguments[:_STEP_CHARACTERS],
         "result": step.result.text[:_STEP_CHARACTERS],
     }
-    rule = step.result.content.get("rule")
-    return {**details, "rule": rule} if rule else details

@@ -5,12 +5,10 @@ input. When that is closed, the command is ended.
 """
 
 import _signal as signal  # type: ignore[import-not-found]
-import fcntl
 import marshal
 import os
 import resource
 import select
-import struct
 import sys
 import time
 
@@ -19,8 +17,6 @@ from journeyman.agent.tools import sandbox
 NOT_CONFINED = 125
 NOT_STARTED = 127
 
-_RECEIVE_NOTICE, _SEND_ANSWER, _NOTICE_BYTES = 0xC0502100, 0xC0182101, 80
-_ACCESS_DENIED = 13
 _END_S = 4.0
 """How long ending the processes of a command may take."""
 _BACKSTOP = 2
@@ -106,27 +102,23 @@ def _supervise(options: LaunchOptions, command: list[str], *, has_namespaces: bo
     """Run the command as a child of this process, which is confined in the same way, and return its
     exit code.
     """
-    parent, listener, program = os.getppid(), -1, options.filters[not has_namespaces]
+    parent, program = os.getppid(), options.filters[not has_namespaces]
     try:
         if sandbox.IS_LINUX:
             sandbox.give_up_privileges()
         if options.confined:
-            listener = sandbox.confine(options.readable, options.writable, program)
+            sandbox.confine(options.readable, options.writable, program)
     except OSError as error:
         os.write(2, f"The command was not run: {error.strerror}.\n".encode())
         return NOT_CONFINED
-    if program and listener < 0:
-        options.notify("network")  # attempts to use it would go unnoticed
     monitor = _ResourceMonitor(options)
     child = os.fork()
     if child == 0:
         os.close(options.report)
-        if listener >= 0:
-            os.close(listener)
         if options.confined:
             sandbox.isolate_from_parent()
         _become(options, command)
-    status = _wait(child, listener, monitor, options)
+    status = _wait(child, monitor, options)
     if status is None:
         _kill(-child)
         _kill(child)
@@ -167,17 +159,13 @@ def _become(options: LaunchOptions, command: list[str]) -> None:
         os._exit(NOT_STARTED)
 
 
-def _wait(
-    child: int, listener: int, monitor: "_ResourceMonitor", options: LaunchOptions
-) -> int | None:
+def _wait(child: int, monitor: "_ResourceMonitor", options: LaunchOptions) -> int | None:
     """Wait for the command and return its status, or None if it must be ended because it was
-    cancelled or exceeded a limit. Denied network access and exceeded limits are reported.
+    cancelled or exceeded a limit, which is reported.
     """
     poll = select.poll()
     poll.register(0, select.POLLIN)
-    if listener >= 0:
-        poll.register(listener, select.POLLIN)
-    wait_s, is_network_reported = _CHECK_S, False
+    wait_s = _CHECK_S
     try:
         poll.register(os.pidfd_open(child), select.POLLIN)
     except (AttributeError, OSError):
@@ -185,11 +173,6 @@ def _wait(
     while True:
         left = min(monitor.next_check - time.monotonic(), wait_s)
         ready = dict(poll.poll(max(1, int(left * 1000))))
-        if listener in ready:
-            _deny(listener)
-            if not is_network_reported:
-                options.notify("network")
-                is_network_reported = True
         if 0 in ready:
             return None
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -204,17 +187,6 @@ def _wait(
         if exceeded := monitor.check():
             options.notify(exceeded)
             return None
-
-
-def _deny(listener: int) -> None:
-    """Deny the network to a process that requests it."""
-    notice = bytearray(_NOTICE_BYTES)
-    try:
-        fcntl.ioctl(listener, _RECEIVE_NOTICE, notice)
-        answer = bytes(notice[:8]) + struct.pack("=qiI", 0, -_ACCESS_DENIED, 0)
-        fcntl.ioctl(listener, _SEND_ANSWER, answer)
-    except OSError:
-        return  # the process has ended
 
 
 def _exit_code(status: int) -> int:

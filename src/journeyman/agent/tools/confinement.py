@@ -244,21 +244,20 @@ _SET_ID_BITS = 0o6000
 # Offsets in the filter's input, and its instructions: load, compare, mask, return.
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-_ALLOW, _FAIL, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
+_ALLOW, _FAIL, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 Instruction = tuple[int, str, str, int] | str
 """An instruction with the labels to jump to if it holds or not, and its value; or a label."""
 
 
 def filter_program(architecture: Architecture, *, network: bool, namespaces: bool) -> bytes:
-    """Return the filter for an architecture. Without the network, internet sockets are denied and
-    the process with the filter's listener is notified; with it, only internet sockets are allowed.
-    Socket pairs that cannot be connected to a path are always allowed. Calls in the format of
-    another architecture (32-bit programs) end the process.
+    """Return the filter for an architecture. Without the network, internet sockets are denied; with
+    it, only internet sockets are allowed. Socket pairs that cannot be connected to a path are
+    always allowed. Calls in the format of another architecture (32-bit programs) end the process.
     """
     calls = architecture.calls
     denied = _rows(_CALLS) + ([] if namespaces else _rows(_CALLS_WITHOUT_NAMESPACES))
-    internet = "allow" if network else "notify"
+    internet = "allow" if network else "deny"
     instructions: list[Instruction] = [
         (_LOAD, "", "", _ARCHITECTURE),
         (_EQUAL, "", "kill", architecture.audit_id),
@@ -275,7 +274,7 @@ def filter_program(architecture: Architecture, *, network: bool, namespaces: boo
         (_LOAD, "", "", _FIRST),
         (_EQUAL, internet, "", _INET),
         (_EQUAL, internet, "", _INET6),
-        (_EQUAL, "allow" if network else "deny", "deny", _NETLINK),
+        (_EQUAL, internet, "deny", _NETLINK),
         # A pair of datagram sockets can be reconnected, to any path.
         "pair",
         (_LOAD, "", "", _SECOND),
@@ -299,8 +298,6 @@ def filter_program(architecture: Architecture, *, network: bool, namespaces: boo
         (_RETURN, "", "", _FAIL | errno.EOPNOTSUPP),
         "missing",
         (_RETURN, "", "", _FAIL | errno.ENOSYS),
-        "notify",
-        (_RETURN, "", "", _NOTIFY),
         "allow",
         (_RETURN, "", "", _ALLOW),
         "kill",

@@ -2,11 +2,7 @@
 replaces text in a file. A failed call returns a hint.
 """
 
-import os
-from difflib import get_close_matches, unified_diff
-from heapq import nsmallest
-from itertools import islice
-from pathlib import Path
+from difflib import unified_diff
 
 from journeyman.agent.tools.tool import (
     Invocation,
@@ -27,16 +23,8 @@ from journeyman.agent.tools.workspace import (
     showable,
 )
 
-_IMAGES = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*")
 _BINARY_PROBE_BYTES = 8192
-_MOST_FOLDERS = 500
-_MOST_SIMILAR = 5
 _LONGEST_DIFF = 8_000
-_LINES_COMPARED = 400
-_CHARACTERS_COMPARED = 150
-_CLOSE_ENOUGH = 0.6
-_SHORTEST_MATCH = 5
-"""A shorter text occurs in many files by chance."""
 _PATH = text("The file, relative to the workspace.")
 
 
@@ -85,30 +73,19 @@ def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Resu
         file_size=len(data),
         truncated=last < len(lines) or left < -1,
         is_binary=False,
-        is_image=False,
         **hint,
     )
 
 
 def _read_text(workspace: Workspace, path: str) -> bytes:
-    """Return the contents of a text file. If it does not exist, the error suggests files with the
-    same or a similar name elsewhere.
-    """
+    """Return the contents of a text file."""
     try:
         data = read_bytes(workspace.find_path(path), path)
     except FileNotFoundError:
-        by_name: dict[str, list[str]] = {}
-        for folder, inner, names in islice(os.walk(workspace.root), _MOST_FOLDERS):
-            inner[:] = sorted(name for name in inner if not name.startswith("."))
-            for name in sorted(names):
-                by_name.setdefault(name, []).append(workspace.shown(Path(folder, name)))
-        close = get_close_matches(Path(path).name, by_name, n=_MOST_SIMILAR, cutoff=_CLOSE_ENOUGH)
-        similar = [place for name in close for place in by_name[name]][:_MOST_SIMILAR]
-        raise ToolError(f"File not found: {path}", similar_files=similar) from None
+        raise ToolError(f"File not found: {path}") from None
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         reason = f"The file {path!r} is not text. Look at it with terminal: file, xxd."
-        is_image = data.startswith(_IMAGES) or data[8:12] == b"WEBP"
-        raise ToolError(reason, file_size=len(data), is_binary=True, is_image=is_image)
+        raise ToolError(reason, file_size=len(data), is_binary=True)
     return data
 
 
@@ -154,7 +131,7 @@ def patch_tool(workspace: Workspace) -> Tool:
         )
         matches = before.count(old) if old else 0
         if not matches or (matches > 1 and not call.arguments.get("replace_all")):
-            raise _patch_error(before, old, new, matches)
+            raise _patch_error(before, old, matches)
         if old == new:
             note = "old_string and new_string are the same: nothing was changed."
             return worked(success=True, no_change=True, note=note)
@@ -194,7 +171,7 @@ def _with_line_ends_of(file_text: str, text: str) -> str:
     return text
 
 
-def _patch_error(text: str, old: str, new: str, matches: int) -> ToolError:
+def _patch_error(text: str, old: str, matches: int) -> ToolError:
     if not old:
         return ToolError("old_string is empty. To write a whole file use write_file.")
     if matches:
@@ -205,27 +182,10 @@ def _patch_error(text: str, old: str, new: str, matches: int) -> ToolError:
             "set replace_all.",
             _hint=f"They are in lines {', '.join(numbers[:10])}.",
         )
-    if len(new) >= _SHORTEST_MATCH and new in text:
-        hint = "new_string is already in the file."
-    elif closest := _closest_line(text.split("\n"), max(old.splitlines(), key=len).strip()):
-        hint = f"The closest line is {closest}"
-    else:
-        hint = "No line is similar. Read the file again and copy the text exactly."
-    return ToolError("Could not find old_string in the file.", _hint=hint)
-
-
-def _closest_line(lines: list[str], text: str) -> str:
-    """The line most similar to a text, with its number, or an empty text. Comparing is slow, so
-    only lines of about the same length are considered.
-    """
-    numbered = [(line.strip(), number) for number, line in enumerate(lines, 1)]
-    near = nsmallest(_LINES_COMPARED, numbered, key=lambda row: abs(len(row[0]) - len(text)))
-    numbers = {line[:_CHARACTERS_COMPARED]: number for line, number in near}
-    close = get_close_matches(text[:_CHARACTERS_COMPARED], numbers, n=1, cutoff=_CLOSE_ENOUGH)
-    if not close:
-        return ""
-    number = numbers[close[0]]
-    return f"{number}: {showable(lines[number - 1].strip())[:200]}"
+    return ToolError(
+        "Could not find old_string in the file.",
+        _hint="Read the file again and copy the text exactly.",
+    )
 
 
 def _diff(path: str, before: str, after: str) -> str:

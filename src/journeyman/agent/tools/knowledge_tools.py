@@ -17,27 +17,14 @@ from journeyman.records.errors import JourneymanError, NotWritten
 
 _EVIDENCE = text("what shows this: the user's own words quoted, or the id of a call that worked")
 
-_ACTION = {"type": "string", "enum": ["add", "replace", "remove"]}
-_CONTENT = text("the entry, for add and replace")
-_OLD_TEXT = text("a part of the entry to change, unique to it, for replace and remove")
-
 _MEMORY = parameters(
-    "target",
-    action=_ACTION,
+    *("action", "target"),
+    action={"type": "string", "enum": ["add", "replace", "remove"]},
     target=text(
         "memory: notes about the work; user: who the user is and prefers", "memory", "user"
     ),
-    content=_CONTENT,
-    old_text=_OLD_TEXT,
-    operations={
-        "type": "array",
-        "description": "several changes to one target, all or none, instead of action",
-        "items": {
-            "type": "object",
-            "properties": {"action": _ACTION, "content": _CONTENT, "old_text": _OLD_TEXT},
-            "required": ["action"],
-        },
-    },
+    content=text("the entry, for add and replace"),
+    old_text=text("a part of the entry to change, unique to it, for replace and remove"),
     evidence=_EVIDENCE,
 )
 
@@ -50,7 +37,6 @@ _MEMORY_MESSAGES = {
     "add": "Entry added.",
     "replace": "Entry replaced.",
     "remove": "Entry removed.",
-    "batch": "All operations done.",
 }
 
 _REQUIRED = {
@@ -58,8 +44,6 @@ _REQUIRED = {
     "edit": ("content",),
     "patch": ("old_string", "new_string"),
     "delete": (),
-    "write_file": ("file_path", "file_content"),
-    "remove_file": ("file_path",),
 }
 """The arguments that each action needs besides the name."""
 
@@ -68,8 +52,6 @@ _SKILL_MESSAGES = {
     "edit": "Skill '{name}' updated.",
     "patch": "Skill '{name}' patched.",
     "delete": "Skill '{name}' deleted.",
-    "write_file": "File '{file}' written to skill '{name}'.",
-    "remove_file": "File '{file}' removed from skill '{name}'.",
 }
 
 _NAME = text("the name of the skill")
@@ -88,7 +70,6 @@ _MANAGE = parameters(
     old_string=text("for patch: a part of the file, exactly as it is"),
     new_string=text("for patch: the replacement"),
     file_path=_FILE,
-    file_content=text("for write_file"),
     replace_all={"type": "boolean", "description": "for patch: replace every occurrence"},
     evidence=_EVIDENCE,
 )
@@ -150,13 +131,12 @@ def _memory(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
     arguments = invocation.arguments
     target: Target = arguments["target"]
     memory = journaled.knowledge.memory
-    requested = arguments.get("operations") or [
-        {name: arguments[name] for name in ("action", "content", "old_text") if name in arguments}
-    ]
-    if not requested[0].get("action"):
-        return failed("Say what to do in `action` or `operations`.", success=False)
-    operations = msgspec.convert(requested, list[Operation])
-    write = journaled.change(invocation, target, lambda: memory.plan(target, *operations))
+    operation = Operation(
+        action=arguments["action"],
+        content=arguments.get("content", ""),
+        old_text=arguments.get("old_text", ""),
+    )
+    write = journaled.change(invocation, target, lambda: memory.plan(target, operation))
     entries = memory.entries(target)
     usage = memory.usage(target)
     if isinstance(write, Result):
@@ -209,9 +189,7 @@ def _manage(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
     )
     if isinstance(write, Result):
         return write
-    message = _SKILL_MESSAGES[write.action].format(
-        name=arguments["name"], file=arguments.get("file_path")
-    )
+    message = _SKILL_MESSAGES[write.action].format(name=arguments["name"])
     return worked(
         success=True,
         message=message,

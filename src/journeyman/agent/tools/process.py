@@ -45,8 +45,8 @@ _EXITED: Ending = "exited"
 class ProcessResult(Struct, frozen=True, kw_only=True):
     """The result of a process. `exit_code` follows shell conventions: 128 plus the signal for a
     killed process, 124 at the time limit, 130 if it was cancelled. `exceeded` names the limit in
-    `Resources` that it exceeded; `denied_network` means that it was denied the network;
-    `in_namespaces` that everything but its own folders was read-only for it.
+    `Resources` that it exceeded; `in_namespaces` means that everything but its own folders was
+    read-only for it.
     """
 
     ending: Ending
@@ -54,7 +54,6 @@ class ProcessResult(Struct, frozen=True, kw_only=True):
     output: str
     seconds: float
     exceeded: str = ""
-    denied_network: bool = False
     in_namespaces: bool = False
 
 
@@ -143,7 +142,6 @@ def run_process(
         output=output.text,
         seconds=time.monotonic() - started,
         exceeded=exceeded,
-        denied_network="network" in words,
         in_namespaces="namespaces" in words,
     )
 

@@ -22,8 +22,7 @@ could read the environment of other programs, including keys."""
 _CAPABILITIES = 64
 
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
-_SET_FILTER, _NEW_LISTENER, _STEP_BYTES = 1, 8, 8
-_NOTIFY, _DENY = struct.pack("=I", 0x7FC00000), struct.pack("=I", 0x0005000D)
+_SET_FILTER, _STEP_BYTES = 1, 8
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _BENEATH_A_PATH, _ASK_VERSION = 1, 1
@@ -67,10 +66,9 @@ def give_up_privileges() -> None:
     _checked(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "give up further privileges")
 
 
-def confine(readable: tuple[str, ...], writable: tuple[str, ...], program: bytes) -> int:
+def confine(readable: tuple[str, ...], writable: tuple[str, ...], program: bytes) -> None:
     """Allow only these paths, drop all but a few capabilities of the superuser, and apply this
-    filter of system calls, unless it is empty. Return the descriptor for the filter's notices, or
-    -1 if there are none.
+    filter of system calls, unless it is empty.
     """
     for capability in range(_CAPABILITIES):
         if capability not in _KEPT_CAPABILITIES:
@@ -87,7 +85,12 @@ def confine(readable: tuple[str, ...], writable: tuple[str, ...], program: bytes
             _allow(ruleset, path, rights)
     _syscall("confine the command", _RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
-    return _filter_calls(program) if program else -1
+    if program:
+        buffer = ctypes.create_string_buffer(program, len(program))
+        steps = struct.pack("@HP", len(program) // _STEP_BYTES, ctypes.addressof(buffer))
+        number = _SECCOMP[os.uname().machine]
+        _syscall("filter the calls of the command", number, _SET_FILTER, 0, steps)
+    libc.prctl(_DUMPABLE, 0, 0, 0, 0)  # no other process may inspect this one
 
 
 def _create_ruleset(handled: int, scopes: int = 0) -> int:
@@ -119,20 +122,6 @@ def isolate_from_parent() -> None:
         _allow(ruleset, "/", _MOVE)
         libc.syscall(_RESTRICT_SELF, ruleset, 0)
         os.close(ruleset)
-
-
-def _filter_calls(program: bytes) -> int:
-    answer, flags = -1, 0
-    for steps, flags in ((program, _NEW_LISTENER), (program.replace(_NOTIFY, _DENY), 0)):
-        buffer = ctypes.create_string_buffer(steps, len(steps))
-        filter_program = struct.pack("@HP", len(steps) // _STEP_BYTES, ctypes.addressof(buffer))
-        answer = libc.syscall(_SECCOMP[os.uname().machine], _SET_FILTER, flags, filter_program)
-        if answer >= 0:
-            break
-    _checked(answer, "filter the calls of the command")
-    # A process with access to the listener could approve its own requests.
-    libc.prctl(_DUMPABLE, 0, 0, 0, 0)
-    return answer if flags else -1
 
 
 def adopt_orphans() -> None:

@@ -8,8 +8,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import msgspec
-
 from journeyman.agent.tools.process import ProcessResult
 from journeyman.agent.tools.tool import (
     Invocation,
@@ -36,17 +34,14 @@ _NO_NETWORK = (
     "run --network, or agent.network in the settings.]"
 )
 _NETWORK_ERROR = re.compile(
-    r"\A\s*\Z|name resolution|resolv\w* (?:the )?(?:host|name|address|'|\")|getaddrinfo"
-    r"|EAI_AGAIN|ENOTFOUND|Temporary failure|unknown ?host|translate host|no such host"
-    r"|no address associated|EACCES|\[Errno 13\] Permission denied(?!:)|SocketException"
-    r"|(?:socket|connect|listen|dial|bind)[^\n]{0,80}(?:denied|not permitted)"
-    r"|(?:not|n't|failed to|unable to|cannot|error) (?:connect|establish|fetch|download|transfer"
-    r"|open TCP|reach)|(?:fetch|download|connection) failed|network (?:is |error)"
-    r"|No matching distribution|NoPluginFound",
+    r"name resolution|resolv\w* (?:the )?(?:host|name|address|'|\")|getaddrinfo|EAI_AGAIN|ENOTFOUND"
+    r"|unknown ?host|translate host|no such host|(?:socket|connect|dial)[^\n]{0,80}denied"
+    r"|\[Errno 13\] Permission denied(?!:)"
+    r"|(?:not|n't|failed to|unable to) (?:connect|establish|fetch|download|reach)"
+    r"|(?:fetch|download|connection) failed|network (?:is |error)|No matching distribution",
     re.IGNORECASE,
 )
-"""The output of programs that fail because the network is off, including none at all. Many programs
-only try to use it, and fail for another reason."""
+"""The output of programs that fail because the network is off."""
 
 
 def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
@@ -67,7 +62,7 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             network=call.network,
             cancelled=call.cancelled,
         )
-        notes = _notes("Command", ended, workspace, allowed_s)
+        notes = _notes("Command", ended, workspace, allowed_s, network=call.network)
         output = _with_notes(ended.output, notes)
         return Result(
             content={"output": output, "exit_code": ended.exit_code, "error": None},
@@ -75,7 +70,6 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             recorded=ResultFlags(interrupted=True)
             if ended.ending == "cancelled"
             else ResultFlags(),
-            lacks_network=_NO_NETWORK in notes and workspace.network == "ask",
         )
 
     return Tool(
@@ -111,13 +105,10 @@ def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
                 network=call.network,
                 cancelled=call.cancelled,
             )
-        notes = _notes("Script", ended, workspace, allowed_s)
+        notes = _notes("Script", ended, workspace, allowed_s, network=call.network)
         # The script's path is of no use to the model, and differs each time.
         output = ended.output.replace(str(script), _SCRIPT)
-        return msgspec.structs.replace(
-            _script_result(ended, output, notes),
-            lacks_network=_NO_NETWORK in notes and workspace.network == "ask",
-        )
+        return _script_result(ended, output, notes)
 
     return Tool(
         name="execute_code",
@@ -147,14 +138,17 @@ def _command_problem(command: str) -> str:
     return ""
 
 
-def _notes(what: str, ended: ProcessResult, workspace: Workspace, allowed_s: float) -> list[str]:
+def _notes(
+    what: str, ended: ProcessResult, workspace: Workspace, allowed_s: float, *, network: bool
+) -> list[str]:
     """Notes on how the process ended, to add to its output."""
     if ended.ending == "cancelled":
         return [f"[{what} interrupted]"]
     if ended.exceeded:
         return [f"[{what} ended: it {workspace.resources.explain(ended.exceeded)}]"]
     notes = [f"[{what} timed out after {allowed_s:g}s]"] if ended.ending == "timeout" else []
-    if ended.exit_code and ended.denied_network and _NETWORK_ERROR.search(ended.output):
+    is_offline = not (workspace.unconfined or network or workspace.network == "on")
+    if ended.exit_code and is_offline and _NETWORK_ERROR.search(ended.output):
         notes.append(_NO_NETWORK)
     return notes
 

@@ -33,13 +33,11 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
 class Result(Struct, frozen=True, kw_only=True):
     """The result of a call: an object for the model, and the recorded outcome, which the judge
-    reads first. `lacks_network` means that the call failed because the network is off, and that a
-    person may grant it.
+    reads first.
     """
 
     content: dict[str, Any]
     recorded: ResultFlags = ResultFlags()
-    lacks_network: bool = False
 
     @property
     def text(self) -> str:

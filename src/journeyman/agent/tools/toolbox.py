@@ -25,16 +25,6 @@ _FROM_TEXT: dict[str, Callable[[str], object]] = {
 }
 """Small models put numbers and booleans in quotes; the meaning is clear."""
 
-_SCHEMA_ERRORS = {
-    "required": "'{where}' is missing",
-    "type": "'{where}' should be of type {expected}",
-    "enum": "'{where}' should be one of {expected}",
-    "minimum": "'{where}' should be at least {expected}",
-    "maximum": "'{where}' should be at most {expected}",
-    "exclusiveMinimum": "'{where}' should be more than {expected}",
-}
-"""Messages for schema violations by keyword. The first one that applies is reported."""
-
 
 class Toolbox:
     """Tools by name. Raises BadTools if two have the same name."""
@@ -96,36 +86,21 @@ def read_arguments(tool: Tool, text: str) -> dict[str, Any] | Result:
         for name, value in decoded.items()
         if value is not None or name in required
     }
-    unknown = [f"'{name[:60]}'" for name in arguments if name not in properties]
-    if unknown and not tool.parameters.get("additionalProperties"):
-        verb = "is no parameter" if len(unknown) == 1 else "are no parameters"
-        return _invalid(tool, f"{', '.join(unknown[:3])} {verb}")
-    problem = _schema_error(arguments, tool.parameters)
-    return _invalid(tool, problem) if problem else arguments
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415
+    from jsonschema.exceptions import best_match  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    problem = best_match(Draft202012Validator(tool.parameters).iter_errors(arguments))
+    if problem is None:
+        return arguments
+    where = ".".join(map(str, problem.absolute_path))
+    return _invalid(tool, f"{where}{': ' if where else ''}{problem.message[:200]}")
 
 
 def _coerced(value: object, expected: str | None) -> object:
     """The value as the type that the model intended."""
     if isinstance(value, str) and expected in _FROM_TEXT:
         return _FROM_TEXT[expected](value.strip())
-    if isinstance(value, float) and expected == "integer" and value.is_integer():
-        return int(value)
     return value
-
-
-def _schema_error(arguments: dict[str, Any], schema: dict[str, Any]) -> str:
-    """Describe what does not fit the schema; return an empty text if everything does."""
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415
-
-    errors = list(Draft202012Validator(schema).iter_errors(arguments))
-    for keyword, problem in _SCHEMA_ERRORS.items():
-        for error in (error for error in errors if error.validator == keyword):
-            expected, where = error.validator_value, [*error.absolute_path]
-            if keyword == "required":
-                where.append(next(name for name in expected if name not in error.instance))
-            shown = ".".join(map(str, where))
-            return problem.format(where=shown, expected=str(expected).strip("[]"))
-    return f"they do not fit: {errors[0].message[:160]}" if errors else ""
 
 
 def _invalid(tool: Tool, problem: str) -> Result:

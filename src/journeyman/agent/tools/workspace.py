@@ -247,7 +247,6 @@ def put_file(
     source: IO[bytes],
     *,
     mode: int | None = None,
-    owner: tuple[int, int] | None = None,
     sync: bool = False,
 ) -> None:
     """Write a file atomically in an open folder. Raises OSError."""
@@ -258,9 +257,6 @@ def put_file(
         with os.fdopen(opened, "wb") as file:
             shutil.copyfileobj(source, file)
             file.flush()
-            if owner is not None:
-                with suppress(OSError):  # only root may change owners
-                    os.chown(opened, *owner)
             if mode is not None:
                 os.fchmod(opened, mode)
             if sync:

@@ -70,7 +70,7 @@ _OLD = ("old_string", "old_str", "oldString", "old_text")
 _NEW = ("new_string", "new_str", "newString", "new_text", "file_text", "content", "new_source")
 """How tools that are not in the table name a file, a text to replace, and a text to write."""
 
-_PERSONAL = frozenset(("email", "phone", "ssn", "iban", "card", "user", "nested"))
+_PERSONAL = frozenset(("email", "ssn", "iban", "card", "user", "nested"))
 """What redaction replaces although it grants no access."""
 
 _LONGEST_WRITTEN = 8_000

@@ -1,7 +1,6 @@
 """Writes hold a lock, overwrite only the content that was read, and are all or nothing."""
 
 import fcntl
-import os
 import stat
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from tests.tables import table
 from tests.unit.agent.knowledge.changes import add, commit
 from tests.waiting import LONGEST_S
 
-from journeyman.agent.knowledge.files import locked
 from journeyman.agent.knowledge.knowledge import Memory
 from journeyman.records import FileChange, Write
 from journeyman.records.errors import NotWritten
@@ -69,14 +67,6 @@ def test_concurrent_change_is_not_overwritten(tmp_path: Path, found: str | None)
     assert (path.read_text() if path.exists() else None) == found
 
 
-def test_concurrently_created_file_is_not_overwritten(tmp_path: Path) -> None:
-    plan = Memory(tmp_path).plan("user", add("mine"))
-    commit(tmp_path, Memory(tmp_path).plan("user", add("theirs")))
-    with pytest.raises(NotWritten, match="changed in the meantime"):
-        commit(tmp_path, plan)
-    assert Memory(tmp_path).entries("user") == ("theirs",)
-
-
 def multi_file_write(*changes: tuple[str, str | None, str | None]) -> Write:
     files = [FileChange(path=path, before=before, after=after) for path, before, after in changes]
     first, *others = files
@@ -91,25 +81,12 @@ def multi_file_write(*changes: tuple[str, str | None, str | None]) -> Write:
 
 
 class TestSeveralFiles:
-    def test_all_files_are_written(self, tmp_path: Path) -> None:
-        commit(
-            tmp_path,
-            multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/a/x.md", None, "x")),
-        )
-        assert files(tmp_path) == {"skills/a/SKILL.md": "a", "skills/a/x.md": "x"}
-
     def test_one_conflict_stops_the_whole_write(self, tmp_path: Path) -> None:
         with pytest.raises(NotWritten, match="changed in the meantime"):
             commit(
                 tmp_path,
                 multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/b", "was", "b")),
             )
-        assert files(tmp_path) == {}
-
-    def test_name_too_long_for_the_disk_stops_the_whole_write(self, tmp_path: Path) -> None:
-        long = f"skills/{'x' * 300}/SKILL.md"
-        with pytest.raises(NotWritten, match="could not be written: File name too long"):
-            commit(tmp_path, multi_file_write(("skills/a/SKILL.md", None, "a"), (long, None, "b")))
         assert files(tmp_path) == {}
 
     def test_failure_halfway_is_rolled_back(self, tmp_path: Path) -> None:
@@ -139,13 +116,6 @@ class TestFolders:
         commit(tmp_path, skill_write("skills/web/a/references/x.md", None, "x"))
         commit(tmp_path, skill_write("skills/web/a/references/x.md", "x", None))
         assert [path.name for path in (tmp_path / "skills").iterdir()] == [".lock"]
-
-    def test_folders_with_files_are_kept(self, tmp_path: Path) -> None:
-        commit(tmp_path, skill_write("skills/web/a/references/x.md", None, "x"))
-        commit(tmp_path, skill_write("skills/web/b/SKILL.md", None, "b"))
-        commit(tmp_path, skill_write("skills/web/a/references/x.md", "x", None))
-        assert files(tmp_path) == {"skills/web/b/SKILL.md": "b"}
-        assert not (tmp_path / "skills" / "web" / "a").exists()
 
 
 class TestContainment:
@@ -177,14 +147,6 @@ class TestContainment:
         with pytest.raises(NotWritten):
             commit(tmp_path, skill_write("skills/a/SKILL.md", None, "mine"))
 
-    def test_memories_folder_may_be_a_link(self, tmp_path: Path) -> None:
-        home, other = tmp_path / "home", tmp_path / "other"
-        home.mkdir()
-        other.mkdir()
-        (home / "memories").symlink_to(other)
-        commit(home, Memory(home).plan("user", add("tea")))
-        assert files(other) == {"USER.md": "tea"}
-
 
 class TestLocks:
     def test_memory_uses_the_lock_file_of_hermes(self, tmp_path: Path) -> None:
@@ -197,23 +159,6 @@ class TestLocks:
         assert Memory(tmp_path).entries("user") == ()
         commit(tmp_path, Memory(tmp_path).plan("user", add("tea")))
         assert Memory(tmp_path).entries("user") == ("tea",)
-
-    def test_lock_is_released_after_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(ZeroDivisionError), locked(tmp_path, "skills/a/SKILL.md"):
-            raise ZeroDivisionError
-        with locked(tmp_path, "skills/b/SKILL.md"):
-            pass
-
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-    def test_unwritable_folder_is_reported(self, tmp_path: Path) -> None:
-        tmp_path.chmod(0o500)
-        with pytest.raises(NotWritten, match="cannot be written to"):
-            commit(tmp_path, skill_write("skills/a/SKILL.md", None, "a"))
-
-    def test_file_in_place_of_a_folder_is_reported(self, tmp_path: Path) -> None:
-        (tmp_path / "skills").write_text("not a folder")
-        with pytest.raises(NotWritten, match="cannot be written to"):
-            commit(tmp_path, skill_write("skills/a/SKILL.md", None, "a"))
 
     def test_concurrent_processes_lose_no_entry(self, tmp_path: Path) -> None:
         program = """

@@ -7,7 +7,7 @@ import pytest
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import add, commit, remove, replace
 
-from journeyman.agent.knowledge.knowledge import Memory, Operation, parse_entries
+from journeyman.agent.knowledge.knowledge import Memory, parse_entries
 from journeyman.records import EntryChange
 from journeyman.records.errors import NotWritten, OutsideProblem
 
@@ -33,11 +33,6 @@ class TestReading:
         assert memory.entries("memory") == ENTRIES
         assert memory.text("memory") == BY_HAND
         assert memory.usage("memory") == f"3% — {len(BY_HAND)}/2,200 chars"
-
-    def test_missing_file_has_no_entries(self, memory: Memory) -> None:
-        assert memory.entries("user") == ()
-        assert memory.text("user") == ""
-        assert memory.usage("user") == "0% — 0/1,375 chars"
 
     @table(
         "text",
@@ -116,39 +111,11 @@ class TestPlanning:
         assert parse_entries(write.after or "") == (ENTRIES[0], ENTRIES[2])
         assert write.entries == (EntryChange(index=1, before=ENTRIES[1]),)
 
-    def test_removing_the_last_entry_leaves_an_empty_file(self, tmp_path: Path) -> None:
-        memory = Memory(tmp_path)
-        commit(tmp_path, memory.plan("user", add("Likes tea")))
-        commit(tmp_path, memory.plan("user", remove("tea")))
-        assert (tmp_path / "memories" / "USER.md").read_text() == ""
-        assert memory.entries("user") == ()
-
     def test_exact_entry_wins_over_a_longer_match(self, tmp_path: Path) -> None:
         memory = Memory(tmp_path)
         commit(tmp_path, memory.plan("user", add("tea and milk")))
         commit(tmp_path, memory.plan("user", add("tea")))
         assert memory.plan("user", remove("tea")).after == "tea and milk"
-
-    def test_batch_is_a_single_write(self, memory: Memory) -> None:
-        write = memory.plan(
-            "memory",
-            *[
-                Operation(action="remove", old_text="port 8080"),
-                Operation(action="add", content="New"),
-                Operation(action="replace", old_text="New", content="Newer"),
-            ],
-        )
-        assert parse_entries(write.after or "") == (*ENTRIES[1:], "Newer")
-        assert [(one.index, one.before, one.after) for one in write.entries] == [
-            (0, ENTRIES[0], None),
-            (2, None, "New"),
-            (2, "New", "Newer"),
-        ]
-
-    def test_limit_applies_to_the_result_of_a_batch(self, tmp_path: Path) -> None:
-        memory = Memory(tmp_path, limits={"memory": 20, "user": 20})
-        commit(tmp_path, memory.plan("user", add("x" * 20)))
-        assert memory.plan("user", add("y" * 20), remove("x")).after == "y" * 20
 
 
 class TestRefusals:
@@ -174,12 +141,6 @@ class TestRefusals:
         )
         assert "already" in refusal(lambda: memory.plan("memory", replace("uv", "Use uv, not pip")))
 
-    def test_empty_text(self, memory: Memory) -> None:
-        assert "empty" in refusal(lambda: memory.plan("memory", add(" \n ")))
-        assert "empty" in refusal(lambda: memory.plan("memory", replace("uv", "")))
-        assert "`old_text` is empty" in refusal(lambda: memory.plan("memory", remove(" ")))
-        assert "at least one" in refusal(lambda: memory.plan("memory", *[]))
-
     @table("text", ["a\n§\nb", "§", "§\nb", "a\n §", "a\n\x85§"])
     def test_separator_inside_an_entry(self, memory: Memory, text: str) -> None:
         message = refusal(lambda: memory.plan("memory", add(text)))
@@ -203,10 +164,3 @@ class TestRefusals:
         assert "in 2 entries" in message
         assert "“Shop runs on port 8080”" in message
         assert "Use uv" not in message
-
-    def test_one_invalid_operation_stops_the_batch(self, memory: Memory) -> None:
-        good = Operation(action="add", content="New")
-        wrong = Operation(action="remove", old_text="elsewhere")
-        message = refusal(lambda: memory.plan("memory", *[good, wrong]))
-        assert message.startswith("Operation 2: ")
-        assert message.endswith("No operation was applied.")

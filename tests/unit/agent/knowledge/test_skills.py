@@ -57,11 +57,6 @@ class TestDiscovery:
             ("scrape", "Scraping: politely", "web"),
         ]
 
-    def test_no_skills(self, tmp_path: Path) -> None:
-        assert Skills(tmp_path).list() == []
-        with pytest.raises(WrongInput, match=r"There is no skill 'x'. Available skills: none"):
-            Skills(tmp_path).view("x")
-
     def test_anything_that_is_not_a_skill_is_ignored(self, tmp_path: Path) -> None:
         write_skill_file(tmp_path, ".hub/hidden/SKILL.md", skill_text())
         write_skill_file(tmp_path, "a/b/c/d/SKILL.md", skill_text())
@@ -107,11 +102,6 @@ class TestDiscovery:
         assert (skill.name, skill.description) == ("My Skill", description)
         assert Skills(tmp_path).view("My Skill") == text.removeprefix("\ufeff")
 
-    def test_invalid_utf8(self, tmp_path: Path) -> None:
-        write_skill_file(tmp_path, "odd/SKILL.md")
-        (tmp_path / "skills/odd/SKILL.md").write_bytes(b"---\ndescription: \xff\n---\nbody")
-        assert [one.description for one in Skills(tmp_path).list()] == ["\ufffd"]
-
     def test_ambiguous_name_needs_its_category(self, tmp_path: Path) -> None:
         write_skill_file(tmp_path, "a/go/SKILL.md", skill_text("go", "of a"))
         write_skill_file(tmp_path, "b/go/SKILL.md", skill_text("go", "of b"))
@@ -156,19 +146,6 @@ class TestViewing:
 
 
 class TestPlanning:
-    def test_planning_writes_nothing(self, skills: Skills, tmp_path: Path) -> None:
-        def state() -> list[tuple[str, int]]:
-            return sorted((str(one), one.stat().st_mtime_ns) for one in tmp_path.rglob("*"))
-
-        before = state()
-        skills.create("new", skill_text("new"), "web")
-        skills.edit("deploy", skill_text(body="Other."))
-        skills.patch("deploy", "Run", "Walk")
-        skills.delete("deploy")
-        skills.write_file("deploy", "scripts/x.py", "print()")
-        skills.remove_file("deploy", "references/hosts.md")
-        assert state() == before
-
     def test_create(self, skills: Skills, tmp_path: Path) -> None:
         write = skills.create("new", skill_text("new"), "web")
         assert write == Write(
@@ -193,18 +170,6 @@ class TestPlanning:
         write = skills.patch("deploy", "one", "two", "references/hosts.md")
         assert (write.path, write.after) == ("skills/deploy/references/hosts.md", "two host\n")
         assert write.summary == "skill: patched deploy/references/hosts.md"
-
-    def test_patch_all_occurrences(self, skills: Skills) -> None:
-        write = skills.patch("deploy", "eploy", "EPLOY", replace_all=True)
-        assert write.after == skill_text().replace("eploy", "EPLOY")
-
-    def test_supporting_files(self, skills: Skills) -> None:
-        write = skills.write_file("deploy", "scripts/deep/go.py", "print()\n")
-        assert (write.path, write.before) == ("skills/deploy/scripts/deep/go.py", None)
-        write = skills.write_file("deploy", "references/hosts.md", "two\n")
-        assert (write.before, write.after) == ("one host\n", "two\n")
-        write = skills.remove_file("deploy", "references/hosts.md")
-        assert (write.before, write.after) == ("one host\n", None)
 
     def test_delete_removes_all_files(self, skills: Skills, tmp_path: Path) -> None:
         write_skill_file(tmp_path, "deploy/other.md", "more")
@@ -231,12 +196,6 @@ class TestRefusals:
         if name:
             message = refusal(lambda: skills.create("new", skill_text("new"), name))
             assert "cannot be the name of a category" in message
-
-    def test_valid_names_and_paths_are_accepted(self, skills: Skills) -> None:
-        for name in ("a", "0", "a.b_c-d", "x" * 64):
-            assert skills.create(name, skill_text(f"'{name}'")).path == f"skills/{name}/SKILL.md"
-        for file in ("references/a.md", "assets/b/c d.txt", "scripts/ü.py"):
-            assert skills.write_file("deploy", file, "x").path == f"skills/deploy/{file}"
 
     @table(
         ("content", "reason"),
@@ -265,25 +224,11 @@ class TestRefusals:
         if "but the skill" not in reason:
             assert reason in refusal(lambda: skills.edit("deploy", content))
 
-    def test_content_exactly_at_the_limit_is_accepted(self, skills: Skills) -> None:
-        head = skill_text("new", "x" * 1024, body="")
-        assert skills.create("new", head + "x" * (100_000 - len(head))).after
-
     def test_existing_skill(self, skills: Skills) -> None:
         message = refusal(lambda: skills.create("scrape", skill_text("scrape"), "other"))
         assert "The skill web/scrape already exists" in message
         message = refusal(lambda: skills.create("new", skill_text("new"), "deploy"))
         assert "deploy is a skill" in message
-
-    def test_missing_skill(self, skills: Skills) -> None:
-        for plan in (
-            lambda: skills.edit("nope", skill_text("nope")),
-            lambda: skills.patch("nope", "a", "b"),
-            lambda: skills.delete("nope"),
-            lambda: skills.write_file("nope", "references/x.md", "x"),
-            lambda: skills.remove_file("nope", "references/x.md"),
-        ):
-            assert "There is no skill 'nope'. Available skills: deploy" in refusal(plan)
 
     def test_patches_that_do_not_apply(self, skills: Skills) -> None:
         assert "occurs 0 times in SKILL.md" in refusal(lambda: skills.patch("deploy", "nope", "x"))
@@ -295,12 +240,6 @@ class TestRefusals:
             lambda: skills.patch("deploy", "description: How to deploy the shop", "x: y")
         )
         assert "needs a name and a description" in message
-
-    def test_no_change(self, skills: Skills) -> None:
-        assert "already" in refusal(lambda: skills.edit("deploy", skill_text()))
-        same = "references/hosts.md", "one host\n"
-        assert "already" in refusal(lambda: skills.write_file("deploy", *same))
-        assert "has no file" in refusal(lambda: skills.remove_file("deploy", "references/x"))
 
     def test_patch_must_not_complete_an_injected_instruction(
         self, skills: Skills, tmp_path: Path
@@ -325,25 +264,16 @@ class TestRefusals:
     @table(
         "file",
         [
-            "SKILL.md", "x.md", "references", "references/", "references//x", "references/../x",
+            "x.md", "references", "references/", "references//x", "references/../x",
             "references/./x", "/references/x", "other/x.md", "references/.hidden", "scripts\\x",
-            "references/a\nb", "", "../deploy/references/x",
+            "references/a\nb", "../deploy/references/x",
         ],
         ids=repr,
     )  # fmt: skip
     def test_invalid_paths(self, skills: Skills, file: str) -> None:
         assert "is not a valid path for a file of a skill" in refusal(
-            lambda: skills.write_file("deploy", file, "x")
+            lambda: skills.patch("deploy", "a", "b", file)
         )
-        assert "is not a valid path" in refusal(lambda: skills.remove_file("deploy", file))
-
-    def test_files_too_large_or_with_secrets(self, skills: Skills) -> None:
-        message = refusal(lambda: skills.write_file("deploy", "assets/x", "a b\n" * 300_000))
-        assert "more than 1,048,576 bytes" in message
-        message = refusal(
-            lambda: skills.write_file("deploy", "scripts/x", "password = 'hunter2abc'")
-        )
-        assert "password" in message
 
     def test_linked_skill_is_readable_but_cannot_be_changed(
         self, skills: Skills, tmp_path: Path

@@ -44,10 +44,6 @@ class TestMemory:
         knowledge.undo(back)
         assert knowledge.memory.entries("memory") == ("by hand", "other", "new")
 
-    def test_undoing_the_first_entry_removes_the_file(self, knowledge: Knowledge) -> None:
-        knowledge.undo(committed(knowledge, knowledge.memory.plan("user", add("tea"))))
-        assert not (knowledge.folder / FILES["user"]).exists()
-
     def test_added_entry_is_removed_and_later_ones_stay(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a")
         write = committed(knowledge, knowledge.memory.plan("memory", add("b")))
@@ -63,14 +59,6 @@ class TestMemory:
         knowledge.undo(write)
         assert knowledge.memory.entries("memory") == ("a", "b", "c", "d")
 
-    def test_removed_entry_goes_last_if_its_place_is_gone(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a", "b", "c")
-        write = committed(knowledge, knowledge.memory.plan("memory", remove("c")))
-        committed(knowledge, knowledge.memory.plan("memory", remove("a")))
-        committed(knowledge, knowledge.memory.plan("memory", remove("b")))
-        knowledge.undo(write)
-        assert knowledge.memory.entries("memory") == ("c",)
-
     def test_replaced_entry_returns_where_its_replacement_is(self, knowledge: Knowledge) -> None:
         fill(knowledge, "a", "b", "c")
         write = committed(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
@@ -84,39 +72,6 @@ class TestMemory:
         committed(knowledge, knowledge.memory.plan("memory", replace("b", "B")))
         with pytest.raises(NotWritten, match="“b” is no longer in memory"):
             knowledge.undo(write)
-
-    def test_entry_added_again_cannot_be_undone(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a", "b")
-        write = committed(knowledge, knowledge.memory.plan("memory", remove("a")))
-        fill(knowledge, "a")
-        with pytest.raises(NotWritten, match="“a” again"):
-            knowledge.undo(write)
-
-    def test_entry_that_no_longer_fits_cannot_be_undone(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "x" * 40)
-        write = committed(knowledge, knowledge.memory.plan("memory", remove("x")))
-        fill(knowledge, "y" * 40)
-        with pytest.raises(NotWritten, match="83 characters; the limit is 60 "):
-            knowledge.undo(write)
-
-    def test_batch_is_undone_in_reverse(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a", "b")
-        write = committed(
-            knowledge,
-            knowledge.memory.plan(
-                "memory",
-                *[
-                    Operation(action="replace", old_text="a", content="A"),
-                    Operation(action="remove", old_text="b"),
-                    Operation(action="add", content="c"),
-                    Operation(action="replace", old_text="c", content="C"),
-                ],
-            ),
-        )
-        fill(knowledge, "d")
-        assert knowledge.memory.entries("memory") == ("A", "C", "d")
-        knowledge.undo(write)
-        assert knowledge.memory.entries("memory") == ("a", "b", "d")
 
 
 class TestSkills:
@@ -133,10 +88,7 @@ class TestSkills:
         for plan in (
             lambda: skills.create("deploy", SKILL, "web"),
             lambda: skills.patch("deploy", "Run it.", "Run it twice."),
-            lambda: skills.write_file("deploy", "references/a.md", "more"),
-            lambda: skills.write_file("deploy", "scripts/b/c.py", "print()"),
             lambda: skills.edit("deploy", SKILL + "Then look.\n"),
-            lambda: skills.remove_file("deploy", "references/a.md"),
             lambda: skills.delete("deploy"),
         ):
             before = state()
@@ -155,13 +107,6 @@ class TestSkills:
         with pytest.raises(NotWritten, match=r"SKILL.md changed after “skill: created deploy”"):
             knowledge.undo(write)
 
-    def test_deleted_skill_cannot_return_if_its_name_is_taken(self, knowledge: Knowledge) -> None:
-        committed(knowledge, knowledge.skills.create("deploy", SKILL))
-        write = committed(knowledge, knowledge.skills.delete("deploy"))
-        committed(knowledge, knowledge.skills.create("deploy", SKILL + "Other.\n"))
-        with pytest.raises(NotWritten, match="cannot be undone"):
-            knowledge.undo(write)
-
 
 WORDS = st.text(alphabet="ab §\n\u00e9", min_size=1, max_size=8)
 OPERATIONS = st.builds(
@@ -171,7 +116,7 @@ OPERATIONS = st.builds(
     old_text=WORDS,
 )
 CHANGES = st.lists(
-    st.tuples(st.sampled_from(["memory", "user"]), st.lists(OPERATIONS, min_size=1, max_size=3)),
+    st.tuples(st.sampled_from(["memory", "user"]), OPERATIONS),
     max_size=12,
 )
 FIRST = st.none() | st.lists(WORDS, max_size=3).map("\n§\n".join)
@@ -179,7 +124,7 @@ FIRST = st.none() | st.lists(WORDS, max_size=3).map("\n§\n".join)
 
 @given(first=FIRST, changes=CHANGES)
 def test_any_sequence_of_changes_keeps_the_format_and_can_be_undone(
-    first: str | None, changes: list[tuple[str, list[Operation]]]
+    first: str | None, changes: list[tuple[str, Operation]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         knowledge = Knowledge(Path(folder), limits={"memory": 40, "user": 30})
@@ -189,11 +134,11 @@ def test_any_sequence_of_changes_keeps_the_format_and_can_be_undone(
             path.parent.mkdir()
             path.write_bytes(first.encode())
         done = []
-        for target, operations in changes:
+        for target, operation in changes:
             assert target in ("memory", "user")
             before = knowledge.memory.entries(target)  # type: ignore[arg-type]
             with suppress(NotWritten):
-                write = knowledge.memory.plan(target, *operations)  # type: ignore[arg-type]
+                write = knowledge.memory.plan(target, operation)  # type: ignore[arg-type]
                 commit(knowledge.folder, write)
                 done.append(write)
                 entries = knowledge.memory.entries(target)  # type: ignore[arg-type]

@@ -10,19 +10,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests import model_server
 from tests.agents import agent as new_agent
 from tests.agents import tool
 from tests.tables import table
 from tests.unit.agent.knowledge.changes import replace
 from tests.waiting import LONGEST_S
 
-from journeyman import Journeyman
 from journeyman.agent.dispatch import request_confirmation_tool
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.journal import Journal
-from journeyman.agent.review.reviewer import MAX_REQUESTS, BackgroundReview, Reviewer, ReviewResult
-from journeyman.agent.review.rules import TextChecks
+from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, worked
 from journeyman.agent.turn import FinishedTurn
@@ -108,10 +105,8 @@ class Workbench:
             knowledge=self.knowledge,
             tools=self.tools,
             decide=lambda _tool, _arguments: ALLOW,
-            text_checks=TextChecks(
-                similarity=Embedder().similarity,
-                find_risk=lambda text: "It pipes into a shell." if "| sh" in text else "",
-            ),
+            similarity=Embedder().similarity,
+            find_risk=lambda text: "It pipes into a shell." if "| sh" in text else "",
             prices=lambda _model, _tokens: 0.001,
             clock=lambda: 5.0,
             platform="test",
@@ -186,18 +181,6 @@ class TestFork:
         for number in range(3):
             assert name in result_of(reviewed, number)["error"]
             assert result_of(reviewed, number)["status"] == "blocked"
-        assert reviewed.review.status == "incomplete"
-        assert f"It tried {name}, but may only use memory" in reviewed.review.error
-
-    def test_review_stops_at_the_request_limit(self, workbench: Workbench) -> None:
-        finished = workbench.turn()
-        count = iter(range(1000))
-        model = ScriptedModel(
-            [lambda _m, _t: calls(("skill_view", {"name": f"s{next(count)}"}), first=next(count))],
-            repeats=True,
-        )
-        reviewed = workbench.reviewer(model).review(finished)
-        assert len(model.requests) == reviewed.review.iterations == MAX_REQUESTS
 
     def test_usage_is_charged_to_the_session(self, workbench: Workbench) -> None:
         finished = workbench.turn()
@@ -208,17 +191,6 @@ class TestFork:
             ("background_review", 7, 90)
         ]
         assert booked[0].cost_usd == 0.001
-
-    def test_review_messages_are_not_stored_in_the_session(self, workbench: Workbench) -> None:
-        finished = workbench.turn()
-        before = list(workbench.store.sessions.messages(finished.session.id))
-        workbench.review(finished, remember("Answers are to be in German.", "answer in German"))
-        assert list(workbench.store.sessions.messages(finished.session.id)) == before
-
-    def test_writes_of_the_turn_are_not_reported_again(self, workbench: Workbench) -> None:
-        finished = workbench.turn(remember("Notes go into notes/today.md.", target="memory"))
-        reviewed = workbench.review(finished, says("Nothing to keep."))
-        assert (reviewed.review.status, reviewed.entries) == ("unchanged", ())
 
     def test_model_failure_fails_the_review(self, workbench: Workbench) -> None:
         reviewed = workbench.review(workbench.turn(), ModelUnavailable("no answer"))
@@ -398,20 +370,6 @@ class TestSkills:
         )
         assert seen.review.status == "changed", result_of(seen, 1)
 
-    def test_rewriting_most_of_a_skill_is_refused(self, workbench: Workbench) -> None:
-        finished = self.turn_with_skill(workbench)
-        content = SKILL.format(
-            name="checks", description="How to run the checks.", body="Run `make check --all`."
-        )
-        before = workbench.files()
-        reviewed = workbench.review(
-            finished,
-            calls(("skill_view", {"name": "checks"}), first=100),
-            calls(skill("checks", action="edit", content=content), first=101),
-        )
-        assert "may change. Patch" in result_of(reviewed, 1)["error"]
-        assert workbench.files() == before
-
     def test_small_patches_must_not_add_up_to_a_rewrite(self, workbench: Workbench) -> None:
         finished = self.turn_with_skill(workbench)
         patches = [
@@ -431,29 +389,6 @@ class TestSkills:
         )
         changed = len(reviewed.entries)
         assert 1 <= changed < 4
-
-    def test_near_duplicate_skill_is_refused(self, workbench: Workbench) -> None:
-        finished = self.turn_with_skill(workbench)
-        content = SKILL.format(
-            name="checks-again",
-            description="How to run the checks.",
-            body="Run `make check --all`.",
-        )
-        reviewed = workbench.review(
-            finished, calls(skill("checks-again", action="create", content=content), first=100)
-        )
-        assert "there already" in result_of(reviewed)["error"]
-
-    def test_review_must_not_delete_skills(self, workbench: Workbench) -> None:
-        finished = self.turn_with_skill(workbench)
-        before = workbench.files()
-        reviewed = workbench.review(
-            finished,
-            calls(("skill_view", {"name": "checks"}), first=100),
-            calls(skill("checks", action="delete"), first=101),
-        )
-        assert "only a person may remove" in result_of(reviewed, 1)["error"]
-        assert workbench.files() == before
 
 
 class TestUndo:
@@ -481,14 +416,6 @@ class TestUndo:
         assert (len(undone.entries), undone.kept) == (2, ())
         assert {name: text for name, text in workbench.files().items() if text} == before
         assert workbench.journal.undo(reviewed.review.id).entries == ()
-
-    def test_single_write_can_be_undone(self, workbench: Workbench) -> None:
-        reviewed = workbench.review(
-            workbench.turn(),
-            remember("The user wants answers in German.", "always answer in German"),
-        )
-        undone = workbench.journal.undo(reviewed.entries[0].id[:6])
-        assert [one.id for one in undone.entries] == [reviewed.entries[0].id]
 
     def test_entry_changed_since_is_kept(self, workbench: Workbench) -> None:
         reviewed = workbench.review(
@@ -522,13 +449,6 @@ class TestBackground:
         assert "German" in notices[0]
         assert "journeyman review undo" in notices[0]
 
-    def test_review_without_changes_reports_nothing(self, workbench: Workbench) -> None:
-        background, notices = self.background(workbench, ScriptedModel([says("Nothing.")]))
-        background.consider(workbench.turn())
-        assert background.wait(LONGEST_S)
-        assert notices == []
-        assert workbench.store.reviews.list()[0].status == "unchanged"
-
     @table(("every_turns", "every_calls", "expected"), [(2, 100, 1), (100, 3, 1), (100, 100, 0)])
     def test_review_runs_after_enough_turns_or_calls(
         self, workbench: Workbench, every_turns: int, every_calls: int, expected: int
@@ -554,15 +474,6 @@ class TestBackground:
             assert background.wait(LONGEST_S)
         assert notices == ["The review failed: no answer"]
         assert "no answer" in caplog.text
-
-    def test_unexpected_error_is_reported(self, workbench: Workbench) -> None:
-        def broken(_messages: Any, _tools: Any) -> Reply:
-            raise RuntimeError("oops")
-
-        background, notices = self.background(workbench, ScriptedModel([broken]))
-        background.consider(workbench.turn())
-        assert background.wait(LONGEST_S)
-        assert notices == ["The review failed: oops"]
 
     def test_new_turn_cancels_a_running_review(self, workbench: Workbench) -> None:
         started, release = threading.Event(), threading.Event()
@@ -603,7 +514,6 @@ class TestOutcome:
                 "cut off by its length limit",
             ),
             "empty": (says(""), "incomplete", "empty reply"),
-            "chatter": (says("The weather is fine."), "incomplete", "did not say"),
         }
         misses = []
         for name, (reply, status, problem) in cases.items():
@@ -612,13 +522,6 @@ class TestOutcome:
             if not is_as_expected or problem not in review.error:
                 misses.append((name, review.status, review.error))
         assert misses == []
-
-    def test_a_review_that_reached_its_limit_is_incomplete(self, workbench: Workbench) -> None:
-        lists = [calls(("skills_list", {"query": str(n)}), first=n) for n in range(20)]
-        review = workbench.reviewer(ScriptedModel(lists)).review(workbench.turn()).review
-        assert review.status == "incomplete"
-        assert review.error
-        assert workbench.store.reviews.get(review.id).status == "incomplete"
 
 
 class TestScope:
@@ -643,59 +546,3 @@ class TestScope:
             reviewer = workbench.reviewer(ScriptedModel([line, says("Done.")]))
             reviewer.left_alone = left_alone
             assert reviewer.review(finished).review.status == status
-
-    def test_a_review_whose_writes_were_all_out_of_scope_is_incomplete(
-        self, workbench: Workbench
-    ) -> None:
-        finished = workbench.turn(task="Please always answer in German.")
-        line = remember("The user wants answers in German.", "always answer in German")
-        reads = calls(("skills_list", {}), first=70)
-        content = SKILL.format(name="talk", description="How to talk.", body="Answer in German.")
-        refused = calls(skill("talk", action="create", content=content), first=80)
-        cases = {
-            "only blocked": ([line, says("All done.")], "incomplete"),
-            "read, then blocked": ([reads, line, says("All done.")], "incomplete"),
-            "nothing in its scope": ([line, says("Nothing to keep.")], "unchanged"),
-            "a write in its scope was refused": ([line, refused, says("Done.")], "unchanged"),
-        }
-        misses = []
-        for name, (lines, status) in cases.items():
-            reviewer = workbench.reviewer(ScriptedModel(lines))
-            reviewer.only = "skills"
-            review = reviewer.review(finished).review
-            has_reason = "It tried memory, but may only use skills_list" in review.error
-            if review.status != status or has_reason != (status == "incomplete"):
-                misses.append((name, review.status, review.error))
-        assert misses == []
-
-
-def test_a_server_that_takes_no_later_system_message_is_refused_once_and_remembered(
-    tmp_path: Path,
-) -> None:
-    def answer(received: model_server.Received) -> model_server.Answer:
-        roles = [message["role"] for message in received.body["messages"]]
-        if "system" in roles[1:]:
-            return model_server.fails(400, "System message must be at the beginning.")
-        return model_server.says("Nothing to keep.")
-
-    chat = [
-        {"role": "system", "content": "You work."},
-        {"role": "user", "content": "Hello"},
-        {"role": "assistant", "content": "Hi."},
-    ]
-    with model_server.ModelServer(always=answer) as server:
-        environ = {
-            "JOURNEYMAN_MODEL_NAME": "small",
-            "JOURNEYMAN_MODEL_BASE_URL": server.base_url,
-            "JOURNEYMAN_MODEL_CONTEXT_LENGTH": "32000",
-            "JOURNEYMAN_REVIEW_USER_PROFILE": "false",
-        }
-        for _ in range(2):  # two processes
-            with Journeyman(home=tmp_path, environ=environ) as jm:
-                jm.record(chat, session_id="s")
-                assert jm.review("s", only="memory").review.status == "unchanged"
-        asked = [one.body["messages"] for one in server.requests if one.path == model_server.CHAT]
-    assert [messages[-1]["role"] for messages in asked] == ["system", "user", "user"]
-    assert all(messages[:-1] == asked[0][:-1] for messages in asked)
-    assert "about memory only" in asked[-1][-1]["content"]
-    assert "with the target user: the settings forbid it" in asked[-1][-1]["content"]

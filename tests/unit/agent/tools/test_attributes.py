@@ -5,13 +5,11 @@ from pathlib import Path
 import pytest
 
 from journeyman import Journeyman
-from journeyman.agent.review.evidence import _RECALL_TOOLS
 from journeyman.agent.review.reviewer import ALLOWED_TOOLS
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
-from journeyman.agent.tools.tool import Tool, worked
+from journeyman.agent.tools.tool import Tool
 from journeyman.jobs.outcome import finish_tool
 from journeyman.records.defaults import TRIVIAL_TOOLS
-from journeyman.reliability.task_types import tool_type
 
 AGENT_GUIDE = Path(__file__).parents[4] / "docs" / "agent.md"
 
@@ -48,32 +46,10 @@ def test_risk_of_each_tool(tools: dict[str, Tool]) -> None:
     )
 
 
-def test_default_attributes_of_a_tool() -> None:
-    tool = Tool(name="t", description="", parameters={}, run=lambda _call: worked())
-    assert (tool.risk, tool.work, tool.teaches) == ("unknown", "other", True)
-
-
-def test_recorded_calls_have_the_work_type_of_their_tool(tools: dict[str, Tool]) -> None:
-    """A tool that the table of recorded tools does not list counts as other work there."""
-    for name, tool in tools.items():
-        assert tool_type(name) in (tool.work, "other")
-    listed = (
-        *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
-        *("session_search", "memory", "skills_list", "skill_view", "skill_manage", "warm_session"),
-        *("request_confirmation", "finish"),
-    )
-    assert [tool_type(name) for name in listed] == [tools[name].work for name in listed]
-
-
 def test_recorded_calls_teach_only_if_their_tool_does(tools: dict[str, Tool]) -> None:
     assert {name: name not in TRIVIAL_TOOLS for name in tools} == {
         name: tool.teaches for name, tool in tools.items()
     }
-
-
-def test_recalled_knowledge_is_not_evidence(tools: dict[str, Tool]) -> None:
-    stored = {tool.name for tool in tools.values() if tool.risk in ("recall", "knowledge")}
-    assert stored == _RECALL_TOOLS
 
 
 def test_review_may_use_memory_and_skill_tools(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ from tests.tables import table
 from journeyman.agent.tools.tool import ToolLimits
 from journeyman.agent.tools.workspace import LARGEST_FILE, read_bytes, replace_file
 
-MISSING, CLOSEST = "old_string", "The closest line is 2: result = calc(x)"
-
 
 class TestReading:
     def test_lines_are_numbered(self, use, root):
@@ -21,7 +19,6 @@ class TestReading:
             "file_size": 11,
             "truncated": False,
             "is_binary": False,
-            "is_image": False,
         }
 
     def test_offset_and_limit(self, use, root):
@@ -38,12 +35,6 @@ class TestReading:
         content = use("read_file", path="a.txt", limits=ToolLimits(read_characters=20)).content
         assert content["content"] == "1|abcdef\n2|abcdef"
         assert content["hint"] == "Read on with offset 3."
-
-    def test_overlong_line_is_truncated(self, use, root):
-        (root / "a.txt").write_text("x" * 1000)
-        content = use("read_file", path="a.txt", limits=ToolLimits(read_characters=20)).content
-        assert content["content"] == "1|" + "x" * 18
-        assert content["truncated"]
 
     @table(
         ("data", "shown"),
@@ -66,12 +57,9 @@ class TestReading:
         assert content["error"] == "File not found: parsers.py"
         assert content["similar_files"] == ["src/parser.py"]
 
-    def test_binary_files_and_images_are_flagged(self, use, root):
+    def test_binary_files_are_flagged(self, use, root):
         (root / "a.bin").write_bytes(b"a\0b")
-        (root / "a.gif").write_bytes(b"GIF89a\0")
-        binary, image = (use("read_file", path=name).content for name in ("a.bin", "a.gif"))
-        assert (binary["is_binary"], binary["is_image"]) == (True, False)
-        assert (image["is_binary"], image["is_image"]) == (True, True)
+        assert use("read_file", path="a.bin").content["is_binary"]
 
     def test_large_files_pipes_and_folders_are_refused(self, use, root):
         with (root / "a.log").open("wb") as file:
@@ -98,18 +86,6 @@ class TestWriting:
         use("write_file", path="run.sh", content="new")
         assert (root / "run.sh").read_text() == "new"
         assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o750
-
-    def test_new_file_has_the_default_mode(self, use, root):
-        (root / "usual").touch()
-        use("write_file", path="a.txt", content="")
-        assert (root / "a.txt").stat().st_mode == (root / "usual").stat().st_mode
-
-    def test_link_inside_the_workspace_is_followed(self, use, root):
-        (root / "real").write_text("old")
-        (root / "link").symlink_to("real")
-        use("write_file", path="link", content="new")
-        assert (root / "link").is_symlink()
-        assert (root / "real").read_text() == "new"
 
     def test_failed_write_changes_nothing(self, use, root, tmp_path):
         (root / "folder").mkdir()
@@ -149,10 +125,6 @@ class TestSwappedFolders:
         assert (tmp_path / "outside/b/file").read_text() == "canary"
         assert [path.name for path in (tmp_path / "outside/b").iterdir()] == ["file"]
 
-    def test_missing_folders_are_created(self, root):
-        replace_file(root / "new/er/file", b"x")
-        assert (root / "new/er/file").read_bytes() == b"x"
-
 
 class TestPatching:
     def patch(self, use, root, before, old, new, **more):
@@ -168,20 +140,13 @@ class TestPatching:
         }
         assert (root / "a.py").read_text() == "a = 1\nb = 3\n"
 
-    def test_replacing_a_text_by_itself_changes_nothing(self, use, root):
-        content = self.patch(use, root, "a = 1\n", "a", "a")
-        assert content["success"]
-        assert content["no_change"]
-
     @table(
         ("before", "old", "expected"),
         [
-            ("import os\nresult = calc(x)\n", "result = calk(x)", (MISSING, CLOSEST)),
-            ("import os\n", "zzzzzzzzzz", (MISSING, "No line is similar.")),
-            ("a = 2\n", "a = 1", (MISSING, "new_string is already in the file.")),
+            ("import os\n", "zzzzzzzzzz", ("old_string", "Read the file again")),
             ("x\ny\nx\n", "x", ("Found 2 matches for old_string.", "They are in lines 1, 3.")),
         ],
-        ids=["closest line", "no similar line", "already replaced", "two matches"],
+        ids=["missing", "two matches"],
     )
     def test_failed_replacement_changes_nothing(self, use, root, before, old, expected):
         error, hint = expected
@@ -190,11 +155,6 @@ class TestPatching:
         assert error in content["error"]
         assert content["_hint"].startswith(hint)
         assert (root / "a.py").read_text() == before
-
-    def test_replace_all(self, use, root):
-        content = self.patch(use, root, "x\ny\nx\n", "x", "z", replace_all=True, mode="replace")
-        assert content["success"]
-        assert (root / "a.py").read_text() == "z\ny\nz\n"
 
     def test_line_endings_are_kept(self, use, root):
         content = self.patch(use, root, b"a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n")
@@ -205,17 +165,3 @@ class TestPatching:
         content = self.patch(use, root, b"caf\xe9 = 1\n", "= 1", "= 2")
         assert (root / "a.py").read_bytes() == b"caf\xe9 = 2\n"
         assert "+caf� = 2" in content["diff"]
-
-    def test_long_line_is_compared_quickly(self, use, root):
-        content = self.patch(use, root, "ab" * 500_000, "ba" * 40_000 + "c", "r")
-        assert "closest line is 1" in content["_hint"]
-
-    def test_closest_line_is_found_among_many(self, use, root):
-        lines = [*["x" * n for n in range(40, 3_000)], "result = calc(x)", *["y"] * 3_000]
-        content = self.patch(use, root, "\n".join(lines), "result = calk(x)", "r")
-        assert content["_hint"] == "The closest line is 2961: result = calc(x)"
-
-    def test_many_long_lines_are_compared_quickly(self, use, root):
-        lines = [f"{number:04}" + "abcab" * 60 for number in range(5_000)]
-        content = self.patch(use, root, "\n".join(lines), "bacba" * 58 + "zz", "r")
-        assert not content["success"]

@@ -103,36 +103,14 @@ class TestMemory:
         assert (answer["message"], answer["entry_count"]) == ("Entry removed.", 0)
         assert [write.action for write, _ in desk.kept] == ["add", "replace", "remove"]
 
-    def test_batch_of_operations_is_one_write(self, desk: Desk) -> None:
-        operations = [{"action": "add", "content": name} for name in ("one", "two")]
-        operations.append({"action": "remove", "old_text": "one"})
-        answer = desk("memory", target="memory", operations=operations)
-        assert answer["message"] == "All operations done."
-        assert desk.knowledge.memory.entries("memory") == ("two",)
-        assert len(desk.kept) == 1
-
-    def test_single_operation_in_a_batch_keeps_its_action(self, desk: Desk) -> None:
-        desk("memory", target="user", operations=[{"action": "add", "content": "tea"}])
-        assert [write.action for write, _ in desk.kept] == ["add"]
-
-    def test_refusal_shows_the_current_entries(self, desk: Desk) -> None:
-        desk("memory", action="add", target="user", content="x" * 90)
-        answer = desk("memory", action="add", target="user", content="y" * 90)
-        assert answer["success"] is False
-        assert "183 characters; the limit is 100 " in answer["error"]
-        assert answer["current_entries"] == ["x" * 90]
-        assert answer["usage"] == "90% — 90/100 chars"
-        assert len(desk.kept) == 1
-
     @table(
         ("arguments", "reason"),
         [
-            ({}, "`action` or `operations`"),
             ({"action": "add"}, "is empty"),
             ({"action": "remove"}, "`old_text` is empty"),
             ({"action": "replace", "content": "x"}, "`old_text` is empty"),
         ],
-        ids=["nothing", "add", "remove", "replace"],
+        ids=["add", "remove", "replace"],
     )
     def test_missing_arguments_are_named(
         self, desk: Desk, arguments: dict[str, str], reason: str
@@ -142,21 +120,16 @@ class TestMemory:
 
 
 class TestSkills:
-    def test_no_skills(self, desk: Desk) -> None:
-        assert desk("skills_list") == {
-            "success": True, "skills": [], "categories": [], "count": 0,
-        }  # fmt: skip
-        assert "There is no skill 'x'" in desk("skill_view", name="x")["error"]
-        assert desk.viewed == []
-
     def test_lifecycle_of_a_skill(self, desk: Desk, tmp_path: Path) -> None:
         answer = desk("skill_manage", action="create", name="deploy", content=SKILL, category="web")
         assert answer["message"] == "Skill 'deploy' created."
         assert answer["path"] == "skills/web/deploy/SKILL.md"
         assert answer["_change"] == {"action": "create", "summary": "skill: created deploy"}
+        references = tmp_path / "skills" / "web" / "deploy" / "references"
+        references.mkdir()
+        (references / "a.md").write_text("aa")
         for arguments in (
             {"action": "patch", "old_string": "Run", "new_string": "Walk"},
-            {"action": "write_file", "file_path": "references/a.md", "file_content": "aa"},
             {
                 "action": "patch",
                 "file_path": "references/a.md",
@@ -180,15 +153,11 @@ class TestSkills:
         answer = desk("skill_view", name="deploy", file_path="references/a.md")
         assert (answer["file"], answer["content"]) == ("references/a.md", "bb")
         assert desk.viewed == ["skills/web/deploy/SKILL.md", "skills/web/deploy/references/a.md"]
-        answer = desk(
-            "skill_manage", action="remove_file", name="deploy", file_path="references/a.md"
-        )
-        assert answer["message"] == "File 'references/a.md' removed from skill 'deploy'."
         desk("skill_manage", action="edit", name="deploy", content=SKILL)
         desk("skill_manage", action="delete", name="deploy")
         assert desk("skills_list")["count"] == 0
         assert [write.action for write, _ in desk.kept] == [
-            "create", "patch", "write_file", "patch", "remove_file", "edit", "delete",
+            "create", "patch", "patch", "edit", "delete",
         ]  # fmt: skip
 
     @table(
@@ -197,20 +166,10 @@ class TestSkills:
             ("create", "create needs content"),
             ("edit", "edit needs content"),
             ("patch", "patch needs old_string and new_string"),
-            ("write_file", "write_file needs file_path and file_content"),
-            ("remove_file", "remove_file needs file_path"),
         ],
     )
     def test_missing_arguments_are_named(self, desk: Desk, action: str, reason: str) -> None:
         assert reason in desk("skill_manage", action=action, name="deploy")["error"]
-
-    def test_empty_replacement_removes_the_text(self, desk: Desk) -> None:
-        desk("skill_manage", action="create", name="deploy", content=SKILL + "Extra.\n")
-        answer = desk(
-            "skill_manage", action="patch", name="deploy", old_string="Extra.\n", new_string=""
-        )
-        assert answer["success"]
-        assert desk.knowledge.skills.view("deploy") == SKILL
 
 
 class TestChecksAndJournal:
@@ -223,10 +182,6 @@ class TestChecksAndJournal:
         assert answer["error"] == "BLOCKED: Say what shows it (create)"
         assert desk.kept == []
         assert desk.knowledge.system_text() == ""
-
-    def test_impossible_write_is_not_checked(self, desk: Desk) -> None:
-        desk.forbidden = "no"
-        assert "status" not in desk("memory", action="remove", target="user", old_text="x")
 
     def test_unrecorded_write_is_undone(self, desk: Desk) -> None:
         desk("memory", action="add", target="user", content="tea")
@@ -243,18 +198,6 @@ class TestChecksAndJournal:
             assert not desk("skill_manage", name="deploy", **arguments)["success"]
         assert desk.knowledge.system_text() == before
         assert desk.knowledge.skills.view("deploy") == SKILL
-
-    def test_interrupted_write_is_undone(self, tmp_path: Path) -> None:
-        knowledge = Knowledge(tmp_path)
-
-        def interrupted(_write: Write, _invocation: Invocation) -> None:
-            raise KeyboardInterrupt
-
-        memory = knowledge_tools(knowledge, keep=interrupted)[0]
-        arguments = {"action": "add", "target": "user", "content": "tea"}
-        with pytest.raises(KeyboardInterrupt):
-            memory.run(Invocation(call_id="1", arguments=arguments))
-        assert knowledge.memory.entries("user") == ()
 
     def test_journal_entry_has_the_provenance_of_the_write(self, tmp_path: Path) -> None:
         origin = Provenance(

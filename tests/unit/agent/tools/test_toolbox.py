@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from jsonschema import Draft202012Validator
 from tests.tables import table
 
@@ -11,8 +10,6 @@ from journeyman.agent.tools.search_tools import session_search_tool
 from journeyman.agent.tools.tool import Invocation, ToolLimits
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
-from journeyman.records import SearchHit, SessionId
-from journeyman.records.errors import BadTools
 
 
 def toolbox(workspace):
@@ -23,15 +20,6 @@ def toolbox(workspace):
             request_confirmation_tool(lambda _question: None),
         )
     )
-
-
-def test_order_of_tools_is_fixed(workspace):
-    names = toolbox(workspace).names
-    expected = [
-        *("terminal", "execute_code", "read_file", "write_file", "patch", "search_files"),
-        *("session_search", "request_confirmation"),
-    ]
-    assert [name for name in names if name in expected] == expected
 
 
 def test_definitions_do_not_depend_on_the_workspace(workspace, tmp_path):
@@ -51,63 +39,11 @@ def test_definitions_are_short_and_valid(workspace):
             assert 0 < len(parameter["description"]) <= 60
 
 
-def test_only_read_only_tools_may_run_in_parallel(workspace):
-    box = toolbox(workspace)
-    reading = [name for name in box.names if (tool := box.find(name)) and tool.reads_only]
-    expected = ["read_file", "search_files", "session_search"]
-    others = {"terminal", "execute_code", "write_file", "patch", "request_confirmation"}
-    assert [name for name in reading if name in {*expected, *others}] == expected
-
-
-def test_tool_names_are_unique(workspace):
-    tools = workspace_tools(workspace, ToolLimits())
-    with pytest.raises(BadTools, match="Two tools are named 'terminal'"):
-        Toolbox((*tools, tools[0]))
-
-
 def test_unknown_tool_suggests_a_similar_name(workspace):
     box = toolbox(workspace)
     assert box.find("readfile") is None
     error = box.unknown("readfile").content["error"]
     assert error.startswith("Unknown tool 'readfile'. Did you mean read_file? Available tools: ")
-
-
-def test_session_search_passes_its_arguments_on():
-    asked = []
-
-    def search(query, limit, source):
-        asked.append((query, limit, source))
-        return [
-            SearchHit(
-                session=SessionId("s1"),
-                source="hermes",
-                key="m1",
-                message=1,
-                role="user",
-                at=86_400.0,
-                snippet="the [word]",
-            )
-        ]
-
-    tool = session_search_tool(search)
-    result = tool.run(Invocation(call_id="c", arguments={"query": "word"}))
-    tool.run(
-        Invocation(call_id="c", arguments={"query": "word", "limit": 9_000, "source": "codex"})
-    )
-    assert asked == [("word", 10, None), ("word", 50, "codex")]
-    assert result.content == {
-        "success": True,
-        "count": 1,
-        "results": [
-            {
-                "session": "s1",
-                "source": "hermes",
-                "role": "user",
-                "date": "1970-01-02",
-                "snippet": "the [word]",
-            }
-        ],
-    }
 
 
 @table(("answer", "is_approved"), [(True, True), (False, False), (None, False)])
