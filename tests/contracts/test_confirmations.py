@@ -2,11 +2,11 @@
 the audit chain, and two services on one database.
 """
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import asyncio
 import pytest
 from msgspec.structs import replace
 from tests.confirm_core import NOW, a_card, confirm_core

@@ -50,7 +50,7 @@ def t_quantile(degrees: int) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
     )
-    return sum(term / degrees**power for power, term in enumerate(terms))
+    return float(sum(term / degrees**power for power, term in enumerate(terms)))
 
 
 def shortage(counts: Counts) -> str:
