@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
     from journeyman.logs.registry import Readers
     from journeyman.logs.repositories import Repositories
+    from journeyman.records import Call, Verdict
     from journeyman.store.accounting import Accounting
     from journeyman.store.host_sessions import HostSessions
     from journeyman.store.patterns import Patterns
@@ -76,8 +77,13 @@ class Rooms:
 
     @cached_property
     def _session_judge(self) -> "SessionJudge":
-        from journeyman.outcomes.judge import judge
         from journeyman.templates.session_judge import VERDICT_RULES, SessionJudge
+
+        def judge(call: "Call") -> "Verdict":
+            # Most verdicts are stored, and the rules load slowly.
+            from journeyman.outcomes.judge import judge as judge_call
+
+            return judge_call(call)
 
         return SessionJudge(self._store, judge, VERDICT_RULES)
 

@@ -18,10 +18,8 @@ LEASE = "scheduler"
 _STATE_COLUMNS = ("state", "next_run_at", "runs", "failures", "remark")
 _Record = TypeVar("_Record", Job, Run)
 
-_NOT_REMOVED = sa.text("state <> 'removed'")
 RUNNING = sa.text("job_runs.status = 'running'")
 """A literal, not a bound value: only then can a database use an index with this condition."""
-_RUNNING = sa.text("status = 'running'")
 
 jobs = sa.Table(
     "jobs",
@@ -34,13 +32,6 @@ jobs = sa.Table(
     sa.Column("next_run_at", sa.Double),
     *columns(sa.Integer, "runs", "failures", nullable=False),
     *texts("remark", "body"),
-    sa.Index(
-        "jobs_named",
-        "name",
-        unique=True,
-        sqlite_where=_NOT_REMOVED,
-        postgresql_where=_NOT_REMOVED,
-    ),
     sa.Index("jobs_due", "state", "next_run_at"),
 )
 
@@ -58,15 +49,8 @@ job_runs = sa.Table(
     sa.Column("cost_usd", sa.Double),
     text("body"),
     # Enforced by the database, whatever several schedulers believe: no scheduled time has two runs,
-    # and no job runs twice at the same moment.
+    # and (in schema.py) no job runs twice at the same moment.
     sa.Index("job_runs_once", "job_id", "due_at", unique=True),
-    sa.Index(
-        "job_runs_one_at_a_time",
-        "job_id",
-        unique=True,
-        sqlite_where=_RUNNING,
-        postgresql_where=_RUNNING,
-    ),
     sa.Index("job_runs_of_job", "job_id", "started_at"),
 )
 

@@ -57,7 +57,7 @@ def _create(connection: sa.Connection) -> None:
     connection.execute(schema_version.insert(), {"number": SCHEMA_VERSION})
     connection.execute(revisions.insert(), {"name": "patterns", "number": 0})
     statements = _SQLITE_SEARCH if connection.dialect.name == "sqlite" else _POSTGRESQL_SEARCH
-    for statement in statements:
+    for statement in (*_PARTIAL_INDEXES, *statements):
         connection.exec_driver_sql(statement)
 
 
@@ -69,6 +69,13 @@ def _words(column: str) -> str:
     return f"to_tsvector('simple', regexp_replace({column}, '[^[:alnum:]]+', ' ', 'g'))"
 
 
+# As text: declared with the tables, they would load the dialects of both databases at every start.
+_PARTIAL_INDEXES = (
+    "CREATE UNIQUE INDEX jobs_named ON jobs (name) WHERE state <> 'removed'",
+    "CREATE UNIQUE INDEX job_runs_one_at_a_time ON job_runs (job_id) WHERE status = 'running'",
+    # A fork of a compressed session begins at its summary.
+    "CREATE INDEX ix_messages_summary ON messages (key) WHERE kind = 'summary'",
+)
 _CALLS = "coalesce(call_text, '')"
 _INDEXED = "WHEN old.row_id <= (SELECT up_to FROM messages_indexed)"
 _REMOVE = (

@@ -86,14 +86,6 @@ messages = table(
     # Row ids are never reused, so that a larger one is always newer: search relies on it.
     sqlite_autoincrement=True,
 )
-# A fork of a compressed session begins at its summary.
-sa.Index(
-    "ix_messages_summary",
-    messages.c.key,
-    sqlite_where=messages.c.kind == "summary",
-    postgresql_where=messages.c.kind == "summary",
-)
-
 usage = table(
     "usage",
     of_session(primary_key=True),

@@ -23,7 +23,6 @@ from journeyman.records import (
 )
 from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
 from journeyman.records.verdict import JUDGED_CALLS_VERSION
-from journeyman.redaction.redactor import redacted_evidence
 from journeyman.store.sessions import LONGEST_LINEAGE
 from journeyman.store.store import Store
 from journeyman.templates.opening_text import is_own_call_id, opening_length
@@ -101,6 +100,8 @@ def redacted_verdict(verdict: Verdict, call: Call, said: str = "") -> Verdict:
     """
     if not verdict.evidence:
         return verdict
+    from journeyman.redaction.redactor import redacted_evidence  # noqa: PLC0415 - loads slowly
+
     context = (said, call.arguments, call.result or "")
     evidence = redacted_evidence(verdict.evidence, *context)
     evidence = evidence.encode("utf-8", "replace").decode()
