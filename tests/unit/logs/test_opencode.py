@@ -64,15 +64,6 @@ class TestSessions:
         assert [message.text for message in reading.messages] == ["Keep this"]
         assert len(reading.usage) == 1
 
-    def test_a_revert_can_begin_within_a_message(self, opencode, read):
-        opencode.session()
-        answer = opencode.message("assistant", text("Kept."))
-        bound = opencode.part(answer, json.dumps(text("Reverted.")))
-        opencode.message("user", text("Reverted too"))
-        revert = json.dumps({"messageID": answer, "partID": bound})
-        opencode.update("session", "ses_1", revert=revert)
-        assert [message.text for message in read(READER, opencode.path).messages] == ["Kept."]
-
     def test_a_compaction_starts_a_generation(self, opencode, read):
         opencode.session()
         opencode.message("user", text("Long work"))
