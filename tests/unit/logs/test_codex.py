@@ -2,7 +2,7 @@ import json
 
 from tests.tables import table
 
-from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
+from journeyman.logs.codex import CodexReader
 from journeyman.logs.codex_output import parse_tool_output
 from journeyman.logs.log_file import LogFile
 from journeyman.records import Lineage, ResultFlags
@@ -148,15 +148,6 @@ class TestWrappedFormat:
         assert (patch.result, patch.recorded) == ("no", ResultFlags(exit_code=1))
         assert (search.tool, search.result) == ("web_search", None)
         assert [message.role for message in reading.messages].count("user") == 1
-
-    @table("prefix", HARNESS_PREFIXES)
-    def test_prompts_injected_by_the_program_are_harness(self, write, lines, read, prefix):
-        path = write(
-            "r.jsonl",
-            lines(meta(), chat_message("user", prefix + " x"), chat_message("user", "Real")),
-        )
-        reading = read(READER, path)
-        assert [message.kind for message in reading.messages] == ["harness", "plain"]
 
     @table(
         ("fields", "lineage"),

@@ -8,7 +8,6 @@ from journeyman.logs.log_file import LogFile
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.sqlite_database import open_database
 from journeyman.outcomes.judge import judge
-from journeyman.records.errors import NotALog
 
 READER = OpencodeReader()
 
@@ -217,12 +216,3 @@ class TestSafety:
         assert list(before) == ["opencode.db"]
         read(READER, opencode.path)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-    def test_a_database_without_the_tables(self, tmp_path):
-        path = tmp_path / "opencode.db"
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE session (id)")
-        connection.close()
-        assert not READER.recognises(LogFile(path))
-        with pytest.raises(NotALog, match="another program: it has session"):
-            list(READER.read(LogFile(path), None))
