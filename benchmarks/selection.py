@@ -1,5 +1,6 @@
 """Whether an opening shows the tools that a task needs, compared with simpler ways to choose.
 
+    pip install ./benchmarks/readers
     python benchmarks/selection.py FOLDER… [--budget 1500]
 
 The folders hold logs of repeated tasks with a known outcome (tau_bench, tau2). Each task is left
@@ -109,6 +110,8 @@ def main() -> None:
         journeyman.import_logs(asked.folders)
         print(f"learned: {msgspec.json.encode(journeyman.learn()).decode()}")
         tasks = runs_by_task(journeyman)
+        if not tasks:
+            parser.error("No tasks were found. Are the readers installed, and the folders right?")
         store = journeyman._store  # noqa: SLF001 - episodes are chosen here
         rows = store.episodes.rows()
         episodes = store.episodes.by_row([row.row for row in rows])

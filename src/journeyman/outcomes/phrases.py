@@ -196,7 +196,6 @@ _OF_RUNS = (row for row in RULES["summary"] if row.in_runs)
 _find_run_failure = finder(
     [msgspec.structs.replace(row, patterns=row.patterns + row.in_runs) for row in _OF_RUNS],
     on_lines=True,
-    skip=r"$|ok  |\?   |--- PASS|PASS$|=== (?:RUN|PAUSE|CONT|NAME) |\S+ Finished | {8}[a-z]",
 )
 _find_pass = finder(RULES["passed"], on_lines=True)
 _TASK = re.compile(r"^\[[\w:.@/-]{1,60}\] ", re.MULTILINE)

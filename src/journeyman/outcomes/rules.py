@@ -50,31 +50,20 @@ class RuleMatch(NamedTuple):
 
 
 def finder(
-    rows: Sequence[Rule], *, at_start: bool = False, on_lines: bool = False, skip: str = ""
+    rows: Sequence[Rule], *, at_start: bool = False, on_lines: bool = False
 ) -> Callable[[str], RuleMatch | None]:
     """Return a function that searches for all these rules at once: anywhere in a text, at its
-    start, or at the start of each line, in order. The first rule that matches wins. `skip` is a
-    pattern for lines that are frequent and that no rule matches.
+    start, or at the start of each line, in order. The first rule that matches wins.
     """
     alternatives = "|".join(f"({'|'.join(row.patterns)})" for row in rows)
-    alternatives = f"(?!{skip})(?:{alternatives})" if skip else alternatives
-    pattern = re.compile(alternatives, re.MULTILINE)
+    pattern = re.compile(f"^(?:{alternatives})" if on_lines else alternatives, re.MULTILINE)
     search = pattern.match if at_start else pattern.search
 
     def find(text: str) -> RuleMatch | None:
         match = search(text)
         return match and RuleMatch(rows[(match.lastindex or 1) - 1], *match.span())
 
-    def find_line(text: str) -> RuleMatch | None:
-        # Trying only where lines begin, rather than searching with "^", saves a tenth of all time.
-        start = 0
-        while (match := pattern.match(text, start)) is None:
-            start = text.find("\n", start) + 1
-            if not start:
-                return None
-        return RuleMatch(rows[(match.lastindex or 1) - 1], *match.span())
-
-    return find_line if on_lines else find
+    return find
 
 
 def excerpt(text: str) -> str:

@@ -1,4 +1,3 @@
-import gzip
 import json
 
 import msgspec
@@ -6,7 +5,6 @@ import pytest
 from tests.tables import table
 
 from journeyman.logs.claude_code import ClaudeCodeReader
-from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
 from journeyman.outcomes.judge import judge
 from journeyman.records import Fragment, Lineage, LogState, Mark, ResultFlags
@@ -517,14 +515,6 @@ class TestRewind:
         )
         assert len(store.texts()) == 6
 
-    def test_sibling_appended_after_the_first_read(self, write, lines, append):
-        path = write("s1.jsonl", lines(*self.START, user("u1", "Wrong", "a0")))
-        store = FakeStore().read(path)
-        append(path, [answer("a1", "m1", "Bad", parent="u1")])
-        store.read(path)
-        append(path, [user("u2", "Right", "a0")])
-        assert store.read(path).texts() == ["Hello", "Hi", "Right"]
-
 
 class TestSideChains:
     def test_named_and_unnamed_sidechains(self, transcript):
@@ -661,17 +651,6 @@ class TestMalformedLines:
         path.write_text(text)
         assert store.read(path).texts() == ["Go", "Yes"]
 
-    def test_empty_and_compressed_files(self, write, read, tmp_path, lines):
-        # Only empty lines.
-        reading = read(READER, write("s1.jsonl", "\n\n"))
-        assert reading.fragments == []
-        assert reading.state.lines == 2
-
-        # Compressed.
-        path = tmp_path / "s1.jsonl.gz"
-        path.write_bytes(gzip.compress(lines(user("u1", "Go")).text.encode()))
-        assert [m.text for m in read(READER, path).messages] == ["Go"]
-
 
 class TestSessions:
     def test_session_facts(self, transcript, write, lines, append):
@@ -695,48 +674,6 @@ class TestSessions:
         reading = transcript(user("u1", "Go"), user("v1", "Also", session="s2"), user("u2", "On"))
         assert [m.text for m in reading.by_session["s1"]] == ["Go", "On"]
         assert [m.text for m in reading.by_session["s2"]] == ["Also"]
-
-    def test_titles(self, import_lines, write, lines, append):
-        # The title may come anywhere in the log.
-        title = {"type": "custom-title", "sessionId": "s1", "customTitle": "Parser"}
-        assert import_lines(title, user("u1", "Go")).sessions["s1"]["facts"]["title"] == "Parser"
-        assert import_lines(user("u1", "Go"), title).sessions["s1"]["facts"]["title"] == "Parser"
-        path = write("s1.jsonl", lines(user("u1", "Go")))
-        store = FakeStore().read(path)
-        append(path, [title])
-        assert store.read(path).sessions["s1"]["facts"]["title"] == "Parser"
-
-        # A title alone does not create a session.
-        title = {"type": "custom-title", "sessionId": "s9", "customTitle": "Parser"}
-        assert list(import_lines(title, user("u1", "Go")).sessions) == ["s1"]
-
-
-class TestMemoryUse:
-    def test_fragment_size_is_bounded(self, transcript):
-        lines = []
-        for turn in range(1250):
-            lines += [
-                user(f"u{turn}", f"Do {turn}"),
-                answer(f"a{turn}", f"m{turn}", call(f"c{turn}")),
-                result(f"r{turn}", f"c{turn}"),
-                answer(f"b{turn}", f"n{turn}", "Done."),
-            ]
-        reading = transcript(*lines)
-        assert len(reading.messages) == 5000
-        assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
-        assert [one.replaces for one in reading.fragments[:3]] == [True, False, False]
-
-        # Also with very many results for one answer.
-        calls = [call(f"c{n}") for n in range(1500)]
-        reading = transcript(
-            answer("a1", "m1", *calls), *(result(f"r{n}", f"c{n}") for n in range(1500))
-        )
-        assert max(len(one.messages) for one in reading.fragments) <= FRAGMENT_MESSAGES
-        assert all(one.result == "ok" for one in reading.calls())
-
-        # Long texts make fragments smaller.
-        reading = transcript(*(user(f"u{n}", "x" * 100_000) for n in range(60)))
-        assert max(len(one.messages) for one in reading.fragments) < 30
 
 
 class TestRewrittenLog:

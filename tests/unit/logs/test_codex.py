@@ -2,7 +2,7 @@ import json
 
 from tests.tables import table
 
-from journeyman.logs.codex import HARNESS_PREFIXES, CodexReader
+from journeyman.logs.codex import CodexReader
 from journeyman.logs.codex_output import parse_tool_output
 from journeyman.logs.log_file import LogFile
 from journeyman.records import Lineage, ResultFlags
@@ -148,15 +148,6 @@ class TestWrappedFormat:
         assert (patch.result, patch.recorded) == ("no", ResultFlags(exit_code=1))
         assert (search.tool, search.result) == ("web_search", None)
         assert [message.role for message in reading.messages].count("user") == 1
-
-    @table("prefix", HARNESS_PREFIXES)
-    def test_prompts_injected_by_the_program_are_harness(self, write, lines, read, prefix):
-        path = write(
-            "r.jsonl",
-            lines(meta(), chat_message("user", prefix + " x"), chat_message("user", "Real")),
-        )
-        reading = read(READER, path)
-        assert [message.kind for message in reading.messages] == ["harness", "plain"]
 
     @table(
         ("fields", "lineage"),
@@ -350,48 +341,6 @@ class TestUsage:
 )
 def test_wrapper_around_output_is_removed(output, text, recorded):
     assert parse_tool_output(output) == (text, recorded)
-
-
-class TestIncrementalReading:
-    ROWS = (
-        meta(),
-        wrapped("turn_context", {"model": "m1"}),
-        chat_message("user", "one"),
-        call("c1"),
-        event(type="exec_command_end", call_id="c1", exit_code=4),
-        tokens(10, {"input_tokens": 10}),
-        result("c1", "text"),
-        wrapped("compacted", {"message": "summary"}),
-        tokens(10, {"input_tokens": 10}),
-        chat_message("user", "two"),
-        event(type="thread_rolled_back", num_turns=2),
-        chat_message("assistant", "three"),
-    )
-
-    def test_unterminated_unchanged_and_rewritten_logs(self, write, lines, append, read):
-        # An unterminated line is read again.
-        text = lines(meta(), wrapped("compacted", {"message": "summary"})).text
-        path = write("r.jsonl", text.rstrip("\n"))
-        first = read(READER, path)
-        assert [message.generation for message in first.messages] == [1]
-        append(path, [""])
-        again = read(READER, path, first.state)
-        assert again.messages == first.messages
-
-        # Nothing new.
-        path = write("r.jsonl", lines(meta(), chat_message("user", "x")))
-        state = read(READER, path).state
-        again = read(READER, path, state)
-        assert again.fragments == []
-        assert again.state == state
-
-        # A rewritten log is read from its start.
-        path = write("r.jsonl", lines(meta(), chat_message("user", "x")))
-        state = read(READER, path).state
-        write("r.jsonl", lines(meta(id="s2"), chat_message("user", "quite another text")))
-        again = read(READER, path, state)
-        assert again.session.id == "s2"
-        assert again.fragments[0].replaces
 
 
 def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):

@@ -100,37 +100,6 @@ class TestOtherAgents:
             environ = {variable: str(tmp_path / folder)}
             assert discovered(tmp_path, source, **environ) == [moved], variable
 
-    def test_nothing_but_databases_and_events(self, tmp_path, touch):
-        touch(
-            ".local/share/opencode/opencode.db-wal",
-            ".local/share/opencode/auth.json",
-            ".copilot/session-state/1/workspace.yaml",
-            ".copilot/session-store.db",
-            ".pi/agent/auth.json",
-        )
-        for source in ("opencode", "copilot", "pi"):
-            assert discovered(tmp_path, source) == []
-
-
-class TestLocations:
-    def test_missing_folders_and_empty_variables(self, tmp_path, touch):
-        # Missing folders are not a problem.
-        places = default_locations({}, tmp_path)
-        assert [(place.source, place.exists) for place in places] == [
-            ("hermes", False),
-            ("claude_code", False),
-            ("codex", False),
-            ("opencode", False),
-            ("copilot", False),
-            ("pi", False),
-            ("gemini", False),
-        ]
-        assert all(place.logs == [] and place.problems == [] for place in places)
-
-        # An empty variable counts as unset.
-        touch(".codex/sessions/rollout-1.jsonl")
-        assert discovered(tmp_path, "codex", CODEX_HOME="") == [".codex/sessions/rollout-1.jsonl"]
-
 
 class TestFiles:
     def test_only_log_suffixes_in_a_stable_order(self, tmp_path, touch):

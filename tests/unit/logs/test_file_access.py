@@ -68,27 +68,12 @@ def test_an_import_leaves_the_locks_of_its_own_process(locked: Path, tmp_path: P
     assert is_locked(locked)
 
 
-def test_a_plain_open_would_drop_them(locked: Path) -> None:
-    """What the test before would show if the database were opened as a file."""
-    if (locked.parent / f"{locked.name}-wal").exists():
-        pytest.skip("in WAL mode the locks are on another file")
-    locked.open("rb").close()
-    assert not is_locked(locked)
-
-
 def test_a_database_is_recognised_whatever_its_name(database: Path) -> None:
     before = sorted(database.parent.iterdir())
     assert is_database(database)
     assert database_header(database) == database.read_bytes()[:100]
     assert LogFile(database).head == database.read_bytes()[:100]
     assert sorted(database.parent.iterdir()) == before
-
-
-def test_text_is_no_database(tmp_path: Path) -> None:
-    for content in (b"", b"{}\n", b"SQLite format 3\x00", bytes(5000), b"x" * 5000):
-        file = tmp_path / "state.db"
-        file.write_bytes(content)
-        assert not is_database(file) or not content
 
 
 def test_a_damaged_database_is_reported(tmp_path: Path, corpus: Corpus) -> None:

@@ -2,7 +2,6 @@ import pytest
 from tests.client_logs import GEMINI_ID, GeminiLog, at, gemini_call, write_lines
 
 from journeyman.logs.gemini import GeminiReader
-from journeyman.logs.log_file import LogFile
 from journeyman.outcomes.judge import judge
 
 READER = GeminiReader()
@@ -15,14 +14,6 @@ def path(tmp_path):
     project.mkdir(parents=True)
     (project / ".project_root").write_text("/work/app")
     return project / "chats" / "session-2026-11-17T22-00-4bed628e.jsonl"
-
-
-def test_recognition(path, write):
-    assert READER.recognises(LogFile(write_lines(path, GeminiLog())))
-    legacy = {"sessionId": "x", "projectHash": "y", "startTime": at(0), "messages": []}
-    assert READER.recognises(LogFile(write("session-1.json", legacy)))
-    assert not READER.recognises(LogFile(write("b.jsonl", '{"sessionId": "x"}\n')))
-    assert not READER.recognises(LogFile(write("c.json", {"messages": []})))
 
 
 def test_a_session(path, read):

@@ -175,33 +175,6 @@ class TestMessages:
         assert reading.calls()[0].result == '{"exit_code": 0}'
         assert reading.skips == []
 
-    @table(
-        ("content", "text"),
-        [
-            ("\x00json:" + json.dumps([{"type": "text", "text": "Look"}]), "Look"),
-            (
-                "\x00json:"
-                + json.dumps(
-                    [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {}}]
-                ),
-                "Look\n[image_url]",
-            ),
-            ("\x00json:[broken", "[broken"),
-            ('\x00json:["cut \\ud83d"]', "cut ?"),
-            ("\x00json:" + "[" * 5000 + "]" * 5000, "[" * 5000 + "]" * 5000),
-            (b"\x00json:" + b'["bytes"]', "bytes"),
-            (b"bad \xff", "bad \ufffd"),
-            (None, ""),
-            ("", ""),
-            ("nul \x00 inside", "nul \x00 inside"),
-        ],
-    )
-    def test_content(self, hermes, read, content, text):
-        hermes.clear()
-        hermes.session()
-        hermes.message("user", content)
-        assert read(READER, hermes.path).messages[0].text == text
-
     def test_bookkeeping_is_dropped_and_unknown_roles_are_reported(self, hermes, read):
         hermes.session()
         hermes.message("session_meta", "{}")
@@ -464,18 +437,6 @@ class TestCopiesWithNewTimes:
         hermes.connection.execute(undo, (copies[-2],))
         assert [call.id for call in read(READER, hermes.path).calls()] == ["a0"]
 
-    def test_child_session_keeps_its_conversation(self, hermes, read):
-        hermes.session(end_reason="compression")
-        begin = [hermes.message("user", "Count.")]
-        rows = self.work(hermes, "a", "b")
-        hermes.session("s2", parent_session_id="s1", started_at=1_767_225_700)
-        self.compact(hermes, begin, rows[2:], into="s2")
-        self.work(hermes, "c", session_id="s2")
-        child = read(READER, hermes.path).by_session["s2"]
-        named = [[call.id for call in m.tool_calls] or m.text[:12] for m in child]
-        assert named == ["Count.", "[CONTEXT COM", ["b0"], "output of b", ["c0"], "output of c"]
-        assert [m.kind for m in child].count("summary") == 1
-
 
 class TestOpening:
     MARK = "=== Journeyman: examples from earlier sessions begin here (0123456789abcdef) ==="
@@ -668,19 +629,6 @@ class TestDatabaseFile:
             if not path.name.endswith(("-wal", "-shm")):
                 kept[path.name] = path.read_bytes()
         return kept
-
-    def test_rows_added_while_reading_wait_for_the_next_read(self, hermes, read):
-        hermes.connection.execute("PRAGMA journal_mode = WAL")
-        for name in ("s1", "s2"):
-            hermes.session(name)
-            hermes.message("user", "Hi", name)
-        events = READER.read(LogFile(hermes.path), None)
-        first = next(events)
-        hermes.message("user", "Later", "s2")
-        rest = list(events)
-        assert [len(event.messages) for event in (first, *rest[:-1])] == [1, 1]
-        again = read(READER, hermes.path, rest[-1].state)
-        assert list(again.sessions) == ["s2"]
 
     def test_locked_database(self, hermes):
         hermes.session()

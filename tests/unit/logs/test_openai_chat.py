@@ -268,29 +268,6 @@ class TestBrokenParts:
             assert len(reading.sessions) == 2
 
 
-@table(
-    "content",
-    [
-        {"conversations": [{"from": "human", "value": "x"}]},
-        [{"task_id": 1, "reward": 0, "info": {}, "traj": CHAT, "trial": 0}],
-        {
-            "type": "user",
-            "message": {"role": "user", "content": "x"},
-            "sessionId": "s",
-            "uuid": "u",
-        },
-        {"type": "response_item", "payload": {"role": "user", "content": "x"}},
-        {"name": "package", "version": "1"},
-        [1, 2, 3],
-        "plain text",
-        "",
-    ],
-)
-@table("name", ["a.json", "a.jsonl"])
-def test_other_files_are_not_recognised(write, name, content):
-    assert not READER.recognises(LogFile(write(name, content)))
-
-
 def test_documents_that_cannot_be_read(write):
     broken = write("a.json", json.dumps({"messages": CHAT}, indent=1)[:-20])
     with pytest.raises(LogUnreadable, match=r"a\.json"):

@@ -8,7 +8,6 @@ from journeyman.logs.log_file import LogFile
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.sqlite_database import open_database
 from journeyman.outcomes.judge import judge
-from journeyman.records.errors import NotALog
 
 READER = OpencodeReader()
 
@@ -63,15 +62,6 @@ class TestSessions:
         reading = read(READER, opencode.path)
         assert [message.text for message in reading.messages] == ["Keep this"]
         assert len(reading.usage) == 1
-
-    def test_a_revert_can_begin_within_a_message(self, opencode, read):
-        opencode.session()
-        answer = opencode.message("assistant", text("Kept."))
-        bound = opencode.part(answer, json.dumps(text("Reverted.")))
-        opencode.message("user", text("Reverted too"))
-        revert = json.dumps({"messageID": answer, "partID": bound})
-        opencode.update("session", "ses_1", revert=revert)
-        assert [message.text for message in read(READER, opencode.path).messages] == ["Kept."]
 
     def test_a_compaction_starts_a_generation(self, opencode, read):
         opencode.session()
@@ -226,12 +216,3 @@ class TestSafety:
         assert list(before) == ["opencode.db"]
         read(READER, opencode.path)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-    def test_a_database_without_the_tables(self, tmp_path):
-        path = tmp_path / "opencode.db"
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE session (id)")
-        connection.close()
-        assert not READER.recognises(LogFile(path))
-        with pytest.raises(NotALog, match="another program: it has session"):
-            list(READER.read(LogFile(path), None))

@@ -1,7 +1,6 @@
 import pytest
 from tests.client_logs import PI_ID, PiLog, at, write_lines
 
-from journeyman.logs.log_file import LogFile
 from journeyman.logs.pi import PiReader
 from journeyman.outcomes.judge import judge
 
@@ -11,12 +10,6 @@ READER = PiReader()
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "sessions" / "--work-app--" / f"2026-11-17T22-00-00-000Z_{PI_ID}.jsonl"
-
-
-def test_recognition(path, write):
-    assert READER.recognises(LogFile(write_lines(path, PiLog())))
-    assert not READER.recognises(LogFile(write("a.jsonl", '{"type": "session", "id": "x"}\n')))
-    assert not READER.recognises(LogFile(write("b.jsonl", "[]\n")))
 
 
 def test_a_session(path, read):

@@ -62,26 +62,6 @@ class TestRecognition:
             Readers([]).reader_for(log(bytes(packed), "file.jsonl.gz"))
 
     @table(
-        "data",
-        [
-            b"hello\n",
-            b"\n\n\n",
-            b"{}\n",
-            b"[]",
-            b"[[1,2],[3,4]]",
-            b"null",
-            b'{"name": "package", "version": "1.0.0"}',
-            b'{"a": [',
-            b"\xff\xfe{}",
-            b'"text"\n17\n',
-            b"[" * 100_000,
-        ],
-    )
-    def test_unknown_text(self, log, data):
-        with pytest.raises(NotALog, match="no reader recognises its format"):
-            Readers([]).reader_for(log(data))
-
-    @table(
         ("data", "name"),
         [
             (b'{"type":"user","sessionId":"s","uuid":"u","message":{}}\n', "claude_code"),

@@ -331,38 +331,6 @@ class TestKindsAndEvidence:
         assert verdict.evidence == "String to replace not found in file."
 
 
-class TestDescribedObjects:
-    """An object that a tool describes can be cancelled, unsent or in error; the call succeeded."""
-
-    @table(
-        "thing",
-        [
-            {"order_id": "W1", "status": "cancelled", "message": "Order W1 has been cancelled"},
-            {"id": "U1", "name": "mia", "deleted": False},
-            {"id": 7, "subject": "Hello", "sent": False, "to": "a", "cc": "b"},
-            {"id": 3, "status": "failed", "name": "nightly", "started": "2026-01-01"},
-            {"id": 3, "approved": False, "amount": 12},
-        ],
-        ids=["order", "user", "draft", "job", "expense"],
-    )
-    def test_a_returned_object_is_ok(self, thing):
-        assert judged(json.dumps(thing), "get_thing").status == "ok"
-
-
-class TestTextAfterAnObject:
-    @table(
-        ("output", "status"),
-        [
-            ('{"event": "start"}\nTraceback (most recent call last):\nValueError: 3', "failed"),
-            ('{"a": 1}\nmake: *** [all] Error 2', "failed"),
-            ('{"level": "warn", "error": "retrying"}\n12 passed in 0.3s', "ok"),
-            ("[1] 12345 segmentation fault\nmake: *** [all] Error 139", "failed"),
-        ],
-    )
-    def test_the_whole_output_of_a_command_is_read(self, output, status):
-        assert bash("./run", output).status == status
-
-
 class TestBadInput:
     @table(
         "result",
@@ -605,14 +573,6 @@ class TestMissingThings:
         verdict = judged(result, "terminal")
         assert (verdict.status, verdict.kind) == ("invalid", "invalid_arguments")
 
-    def test_a_tool_that_the_program_calls_invalid(self):
-        text = "Model tried to call unavailable tool 'x'. Available tools: bash, read."
-        for recorded in ({"is_error": True}, {"status": "invalid"}):
-            said = f"The arguments provided to the tool are invalid: {text}"
-            verdict = judged(said, "invalid", **recorded)
-            assert (verdict.status, verdict.kind) == ("invalid", "unknown_tool")
-        assert judged("nonsense", "invalid", status="invalid").status == "invalid"
-
     BARE = (
         ("Permission denied", "permission"),
         ("Access denied.", "permission"),
@@ -625,8 +585,3 @@ class TestMissingThings:
         *("None failed.", "Zero failed", "Nothing failed", "Never failed", "Not failed"),
         *("Without error", "Zero error", "Parse error: none", "Last error: 0", "Never timed out"),
     )
-
-    def test_a_message_of_two_words_may_be_what_a_tool_shows(self):
-        for text in ("build failed", "Parse error: line 3", "timeout", "Request timeout"):
-            assert judged(text, "Read").status == "ok", text
-            assert judged(text, "some_tool").status == "failed", text

@@ -1,6 +1,6 @@
 """Joining tool calls with their results."""
 
-from journeyman.records import Message, ResultFlags, ToolCall, join_calls
+from journeyman.records import Message, ToolCall, join_calls
 
 
 def call_message(position: int, *ids: str, role: str = "assistant") -> Message:
@@ -54,45 +54,3 @@ def test_results_are_joined_with_their_calls() -> None:
     assert results(*turns) == ["1", "2"]
     unanswered_first = (call_message(1, "a"), call_message(3, "a"), result_message(4, "a", "2"))
     assert results(*unanswered_first) == [None, "2"]
-
-
-def test_properties_of_a_joined_call() -> None:
-    request = Message(
-        key="q",
-        position=1,
-        role="assistant",
-        tool_calls=(ToolCall(id="a", name="bash", arguments='{"command": "ls"}'),),
-        at=10.0,
-        model="m",
-        generation=2,
-    )
-    answer = Message(
-        key="r",
-        position=2,
-        role="tool",
-        tool_call_id="a",
-        text="x",
-        recorded=ResultFlags(exit_code=1),
-        at=12.5,
-    )
-    (call,) = join_calls([request, answer])
-    assert (call.tool, call.arguments, call.model, call.generation) == (
-        "bash",
-        '{"command": "ls"}',
-        "m",
-        2,
-    )
-    assert (call.asked_at, call.answered_at) == (10.0, 12.5)
-    assert (call.asked_key, call.answered_key) == ("q", "r")
-    assert call.recorded == ResultFlags(exit_code=1)
-
-    # A nameless call takes the name of its result.
-    request = Message(
-        key="q", position=1, role="assistant", tool_calls=(ToolCall(id="a", name=""),)
-    )
-    answer = Message(key="r", position=2, role="tool", tool_call_id="a", tool_name="bash")
-    assert join_calls([request, answer])[0].tool == "bash"
-
-    # Calls of a simulated user are distinguished.
-    (call,) = join_calls([call_message(1, "a", role="user"), result_message(2, "a")])
-    assert call.asked_by == "user"

@@ -77,15 +77,6 @@ class TestResponses:
         assert response.usage is not None
         assert response.usage.input_tokens_details.cached_tokens == 70
 
-    def test_several_items_of_one_answer_count_once(self, client: openai.OpenAI) -> None:
-        call = {"type": "function_call", "name": "shell", "arguments": "{}"}
-        items: Any = [
-            {"role": "user", "content": "count the files"},
-            *({**call, "call_id": one} for one in ("a", "b")),
-            *({"type": "function_call_output", "call_id": one, "output": "3"} for one in "ab"),
-        ]
-        assert client.responses.create(model="m", input=items).output_text == "There are three."
-
 
 def _post(address: str, **body: Any) -> bytes:
     request = urllib.request.Request(address, json.dumps(body).encode())
@@ -139,14 +130,3 @@ class TestGenerateContent:
             "thoughtsTokenCount": 0,
             "totalTokenCount": 109,
         }
-
-    def test_whole_and_by_the_number_of_answers(self, server: ScriptedServer) -> None:
-        called = [{"functionCall": {"name": "shell", "args": {}}}]
-        result = [{"functionResponse": {"name": "shell", "response": {"output": "3"}}}]
-        contents = [
-            {"role": "user", "parts": [{"text": "count the files"}]},
-            {"role": "model", "parts": called * 2},
-            {"role": "user", "parts": result * 2},
-        ]
-        answer = json.loads(_post(self._address(server, "generateContent"), contents=contents))
-        assert answer["candidates"][0]["content"]["parts"] == [{"text": "There are three."}]
