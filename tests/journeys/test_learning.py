@@ -134,7 +134,7 @@ class TestTemplates:
         assert found[1]["addendum"] == "Depots are closed."
 
     def test_a_template_of_one_session(self, working: Command) -> None:
-        asked = ("--name", "one", "--type", "research", "--tag", "a", "--max-examples", 1)
+        asked = ("--name", "one", "--type", "research", "--tag", "a", "--max-patterns", 1)
         made = working.json("templates", "create", "stock", *asked)
         assert (made["name"], made["task_type"], made["tags"]) == ("one", "research", ["a"])
         assert len(made["patterns"]) == 1
@@ -183,7 +183,7 @@ class TestTemplates:
         assert [path.name for path in working.home.iterdir() if "part" in path.name] == []
         document = working("templates", "export", "depot").stdout
         assert document.encode() == before
-        imported = working("templates", "import", "-", "--name", "copy", typed=document)
+        imported = working("templates", "import", "-", "--as", "copy", typed=document)
         assert "copy@1" in imported.stdout
         with Journeyman(home=working.home / ".journeyman", environ={}) as journeyman:
             ours, theirs = (journeyman.templates.get(name).patterns for name in ("depot", "copy"))
@@ -272,7 +272,7 @@ class TestOpen:
         assert len(told.stderr.splitlines()) == 1
 
         # Explained for programs.
-        told = learned.json("open", TASK, "--explain", "--max", 1)
+        told = learned.json("open", TASK, "--explain", "--max-patterns", 1)
         opening = library.opening(TASK, max_patterns=1)
         assert told["tokens"] == opening.tokens
         assert [one["reason"] for one in told["choices"]] == [*opening.reasons]
@@ -343,7 +343,7 @@ WRONG_USAGE = {
     "a template selected twice": ("open", "--template", "depot", "--tag", "stock"),
     "standard input twice": ("open", "-", "--tools", "-"),
     "a negative budget": ("open", TASK, "--budget", "-1"),
-    "a negative number of examples": ("open", TASK, "--max", "-1"),
+    "a negative number of examples": ("open", TASK, "--max-patterns", "-1"),
     "a floor that is not a number": ("open", TASK, "--floor", "nan"),
     "a floor above 1": ("open", TASK, "--floor", "1.5"),
     "an unknown format": ("open", TASK, "--format", "xml"),
