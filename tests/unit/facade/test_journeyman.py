@@ -72,6 +72,11 @@ class TestRecord:
         assert (first.messages, first.session.outcome, first.session.tags) == (2, 1.0, ("sums",))
         assert len(jm.sessions.list()) == 1
 
+    def test_recording_an_id_again_replaces_the_session(self, jm: Journeyman) -> None:
+        jm.record([*CHAT, *CHAT], session_id="one", outcome=1.0)
+        again = jm.record(CHAT[:1], session_id="one")
+        assert (again.messages, again.session.outcome) == (1, None)
+
     def test_a_session_is_continued_with_its_tokens(self, jm: Journeyman) -> None:
         turns = chat(user("Count"), call("count", {}, "3"), call("count", {}, "4"), agent("Done."))
         tokens = [Usage(key=key, input_tokens=10, output_tokens=1) for key in ("a", "b")]
@@ -135,6 +140,10 @@ class TestImport:
         log = corpus.logs("chat")[0]
         assert jm.import_logs(str(log)).new == len(corpus.of("chat"))
         assert jm.import_logs(log).unchanged == len(corpus.of("chat"))
+
+    def test_path_with_a_nul_is_reported(self, jm: Journeyman) -> None:
+        (problem,) = jm.import_logs(["a\0b"]).problems
+        assert "null" in problem.reason
 
 
 class TestReliability:

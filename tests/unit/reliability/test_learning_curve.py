@@ -56,6 +56,14 @@ class TestParts:
         # A session passed twice counts once.
         assert learning([session("a+ " * 5)] * 3).early.total == 1
 
+    @table(
+        ("calls", "share", "size"),
+        [(4, 0.2, 0), (5, 0.2, 1), (7, 0.2, 1), (8, 0.2, 2), (5, 0.5, 2), (7, 0.5, 3), (8, 0.5, 4)],
+    )
+    def test_size_of_the_parts(self, calls: int, share: float, size: int) -> None:
+        found = learning([session("a+ " * calls)], share=share)
+        assert (found.early.total, found.late.total) == (size, size)
+
 
 class TestSameTools:
     # Reads never fail and come first; a late write fails less often than an early one.

@@ -4,7 +4,25 @@ import numpy as np
 from tests.tables import table
 
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
-from journeyman.reliability.lengths import marathons
+from journeyman.reliability.lengths import length_band, marathons
+
+
+@table(
+    ("messages", "name"),
+    [
+        (-1, "short"),
+        (0, "short"),
+        (1, "short"),
+        (19, "short"),
+        (20, "mid"),
+        (99, "mid"),
+        (100, "marathon"),
+        (100_000, "marathon"),
+    ],
+)
+def test_bounds_of_the_bands(messages: int, name: str) -> None:
+    assert length_band(messages) == name
+
 
 OK = Verdict(status="ok", rule="r")
 FAILED = Verdict(status="failed", rule="r")

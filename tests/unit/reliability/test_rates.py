@@ -56,6 +56,12 @@ def test_bounds_design_effect_and_counted_calls() -> None:
     assert (rate.errors, rate.total) == (2, 4)
 
 
+@table(("errors", "total"), [(2, 1), (-1, 3)], ids=["too many", "negative"])
+def test_impossible_counts_are_refused(errors: int, total: int) -> None:
+    with pytest.raises(ValueError, match=f"{errors} errors among {total} calls"):
+        wilson(errors, total)
+
+
 @table(
     ("first", "second", "low", "high"),
     [
