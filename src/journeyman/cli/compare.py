@@ -37,8 +37,9 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     for name, side in sides:
         if not side.sessions:
             tag = options[f"{name}_tag"]
+            where = f" in {readable(options['project'])}" if options["project"] else ""
             missing = f"has the tag {readable(tag)}" if tag else f"is stored as {name}"
-            console.print(Text(f"No session {missing}.", style="bold"))
+            console.print(Text(f"No session{where} {missing}.", style="bold"))
     rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides]
     show_rates(console, "", ("sessions", "counted"), rows)
     if comparison.difference.estimate is not None:

@@ -70,10 +70,13 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic only si
         self.least, self.most = least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        number = click.INT.convert(value, param, ctx)
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a valid whole number.", param, ctx)
         if not self.least <= number <= self.most:
             self.fail(f"{number} is not between {self.least} and {self.most:,}.", param, ctx)
-        return int(number)
+        return number
 
 
 NON_NEGATIVE_INT, POSITIVE_INT = WholeNumber(0), WholeNumber(1)

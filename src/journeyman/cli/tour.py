@@ -169,7 +169,7 @@ class _Tour:
         profile = self._journeyman.profile()
         whose = "sample" if self._is_sample else "of your newest"
         counts = f"{profile.calls:,} calls of {profile.sessions:,} {whose} sessions"
-        self._print(f"\nSo are {counts} (`journeyman profile`):")
+        self._print(f"\nJudged the same way, {counts} (`journeyman profile`):")
         show_tools(self._console, profile, limit=_SEVERAL)
 
     def _learn(self) -> None:

@@ -75,7 +75,11 @@ def _home(home: Path) -> Finding:
     quoted = shlex.quote(str(home))
     try:
         if not home.exists():
-            return _missing_home(home)
+            above = next(folder for folder in home.parents if folder.exists())
+            if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+                found = f"{home} does not exist yet; the first import creates it"
+                return Finding("home", "ok", found)
+            return Finding("home", "problem", f"{home} cannot be created in {above}", _CHOOSE_HOME)
         if not home.is_dir():
             found = f"{home} is a file, not a folder"
             return Finding("home", "problem", found, f"mv {quoted} {quoted}.old")
@@ -88,13 +92,6 @@ def _home(home: Path) -> Finding:
     except OSError as error:  # a folder above it cannot be entered
         return Finding("home", "problem", f"{home}: {error.strerror}", _CHOOSE_HOME)
     return Finding("home", "ok", str(home))
-
-
-def _missing_home(home: Path) -> Finding:
-    above = next(folder for folder in home.parents if folder.exists())
-    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
-        return Finding("home", "ok", f"{home} does not exist yet; the first import creates it")
-    return Finding("home", "problem", f"{home} cannot be created in {above}", _CHOOSE_HOME)
 
 
 def _make_yours(path: Path) -> str:

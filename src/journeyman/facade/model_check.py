@@ -64,10 +64,9 @@ def _check_file(file: Path, program: str) -> Finding:
     if not file.is_file():
         advice = f"{program} config set model.name FILE.gguf"
         return Finding("model", "problem", f"there is no file {file}", advice)
-    if importlib.util.find_spec("xllamacpp") is None:
-        found = f"{file} needs a package that is not installed"
-        return Finding("model", "problem", found, "pip install 'journeyman[local]'")
-    return Finding("model", "ok", str(file))
+    if importlib.util.find_spec("xllamacpp"):
+        return Finding("model", "ok", str(file))
+    return Finding("model", "problem", f"{file} needs the extra", "pip install 'journeyman[local]'")
 
 
 def _find_server(name: str, program: str, environ: Mapping[str, str]) -> Finding:

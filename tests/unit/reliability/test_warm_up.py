@@ -123,11 +123,6 @@ class TestTrivialTools:
         assert (kept.sessions, kept.messages, kept.calls) == (3, 14, 4)
         assert [tool.tool for tool in kept.tools] == ["Bash"]
 
-    def test_compare_without_trivial_tools(self) -> None:
-        warm, cold = [session("a", "+" * 30, tool="todo")], [session("b", "-" * 30)]
-        assert compare(warm, cold).warm.calls == 30
-        assert compare(warm, cold, trivial=TRIVIAL_TOOLS).warm.calls == 0
-
 
 class TestComparedLikeWithLike:
     def test_a_difference_that_turns_around_by_tool_decides_nothing(self) -> None:
