@@ -85,7 +85,7 @@ def measure(journeyman: Journeyman, stored: Episodes) -> None:
         tokens["texts"] += count(text)
         shown = commands_in(text)
         first = next((texts[one.row] for one in rows if texts.get(one.row, "").strip()), "")
-        request = OpeningRequest(session=session, task=first, cwd=cwd, form="text")
+        request = OpeningRequest(session=session, task=first, cwd=cwd, form="openai")
         whole = openings.opening("hermes", request, ends).text
         tokens["one opening"] += count(whole)
         in_opening = commands_in(whole)

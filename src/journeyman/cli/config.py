@@ -17,8 +17,6 @@ from journeyman.redaction.masking import mask_text
 from journeyman.settings import SECRETS, SETTINGS, Settings
 
 _MASK = "***"
-_LONGEST_LISTED = 200
-"""Characters of a value in the list of all settings."""
 
 
 class ShownSetting(Struct, frozen=True):
@@ -75,13 +73,11 @@ def _value_text(value: Any) -> str:
 def _show(console: Console, rows: Sequence[ShownSetting]) -> None:
     table = formatting.table("setting", "value", "from")
     table.columns[0].no_wrap = True
-    # What was asked for by name is shown whole.
-    limit = _LONGEST_LISTED if len(rows) == len(SETTINGS) else sys.maxsize
     for row in rows:
         origin = row.set_by if row.origin == "environment" else row.origin
         table.add_row(
             row.key,
-            formatting.safe_text(formatting.one_line(_value_text(row.value), limit)),
+            formatting.safe_text(_value_text(row.value)),
             Text(origin, style="dim" if row.origin == "default" else "cyan"),
         )
     console.print(table)
