@@ -14,7 +14,7 @@ from journeyman.cli import context, formatting
 from journeyman.configuration import FLAG, Configuration, checked_value
 from journeyman.facade.journeyman import Journeyman
 from journeyman.redaction.masking import mask_text
-from journeyman.settings import SECRETS, SETTINGS, Settings
+from journeyman.settings import BY_KEY, SECRETS, SETTINGS, Settings
 
 _MASK = "***"
 
@@ -97,15 +97,10 @@ def show(journeyman: Journeyman, *, keys: tuple[str, ...]) -> Sequence[ShownSett
     """
     for problem in journeyman.configuration.problems:
         click.echo(f"{problem.what} To fix it: `{problem.fix}`", err=True)
-    for key in keys:
-        _require_setting(key)
+    for key in filter(lambda key: key not in BY_KEY, keys):
+        checked_value(key, "")
     rows = _shown_settings(journeyman.configuration)
     return [row for row in rows if not keys or row.key in keys]
-
-
-def _require_setting(key: str) -> None:
-    if key not in {setting.key for setting in SETTINGS}:
-        checked_value(key, "")
 
 
 def _overridden(configuration: Configuration, key: str) -> str:
