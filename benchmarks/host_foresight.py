@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from journeyman import Journeyman
+from journeyman.hosts.opening_parts import stored_openings
 from journeyman.hosts.openings import OpeningRequest, SessionOpenings
 from journeyman.models.embedder import Embedder
 from journeyman.store.episodes import EpisodeRow, Episodes
@@ -85,8 +86,11 @@ def measure(journeyman: Journeyman, stored: Episodes) -> None:
         tokens["texts"] += count(text)
         shown = commands_in(text)
         first = next((texts[one.row] for one in rows if texts.get(one.row, "").strip()), "")
-        request = OpeningRequest(session=session, task=first, cwd=cwd, form="text")
-        whole = openings.opening("hermes", request, ends).text
+        request = OpeningRequest(session=session, task=first, cwd=cwd)
+        openings.opening("hermes", request, ends)
+        record = openings.find("hermes", session)
+        given = stored_openings(record) if record else ()
+        whole = "\n".join(one.messages("text") for one in given)
         tokens["one opening"] += count(whole)
         in_opening = commands_in(whole)
         for episode in rows:

@@ -6,7 +6,6 @@ used is reported with the command that mends it.
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -91,7 +90,7 @@ def read_configuration(
         what = f"The home {folder} cannot be resolved: {error}."
         problems.append(SettingProblem(what, f"export {HOME_VARIABLE}={shlex.quote(str(usual))}"))
         folder = folder.absolute()
-    program = _program(folder, environ, usual)
+    program = f"journeyman --home {shlex.quote(str(folder))}" if home else "journeyman"
     reader = _Reader(folder / CONFIG_FILE, f"{program} config")
     reader.read_file()
     reader.read_variables(environ)
@@ -116,27 +115,12 @@ def read_configuration(
     )
 
 
-def _program(folder: Path, environ: Mapping[str, str], usual: Path) -> str:
-    """Return how `journeyman` is called for this home from this shell."""
-    default = Path(environ.get(HOME_VARIABLE) or usual)
-    with suppress(RuntimeError):
-        default = default.expanduser()
-    if folder == default.absolute():
-        return "journeyman"
-    return f"journeyman --home {shlex.quote(str(folder))}"
-
-
-def unknown_setting(key: str) -> str:
-    """Return the sentences for a key that no setting has, with the nearest one that exists."""
-    nearest = get_close_matches(key, BY_KEY, n=1, cutoff=0.5)
-    hint = f" Did you mean {nearest[0]!r}?" if nearest else " `journeyman config show` lists them."
-    return f"{key!r} is not a setting.{hint}"
-
-
 def checked_value(key: str, value: Any) -> Any:
     """Return a value as the type of its setting. Raise BadSetting."""
     if key not in BY_KEY:
-        raise BadSetting(unknown_setting(key))
+        near = get_close_matches(key, BY_KEY, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else "`journeyman config show` lists them."
+        raise BadSetting(f"{key!r} is not a setting. {hint}")
     try:
         return convert(key, value)
     except ValueError as error:

@@ -8,8 +8,6 @@ import pytest
 from tests.model_server import ModelServer, fails
 from tests.program import Command
 
-from journeyman.records.defaults import TRIVIAL_TOOLS
-
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
@@ -47,15 +45,6 @@ def test_settings_are_set_shown_and_removed(command: Command) -> None:
     assert "cannot be 'hot'. Expected: a number, 0 or more: sampling temperature" in said
     said = command("config", "set", "agent.truns", "3", code=2).stderr
     assert "'agent.truns' is not a setting. Did you mean 'agent.turns'?" in said
-
-
-def test_a_setting_that_is_named_is_shown_whole(command: Command) -> None:
-    shown = command("config", "show", "trivial_tools", "agent.harmless").stdout
-    words = "".join(shown.split())
-    assert "…" not in shown
-    assert "".join(TRIVIAL_TOOLS[-1].split()) in words
-    assert "gitremote-v" in words
-    assert "…" in command("config", "show").stdout
 
 
 def test_one_wrong_setting_is_named_with_its_remedy(command: Command) -> None:

@@ -21,9 +21,7 @@ from tests.hosts import (
     REMEDY,
     TASK,
     WatchedServer,
-    ask,
     count_in,
-    end_process,
     openings_in,
     serving,
     until,
@@ -38,7 +36,6 @@ from tests.journeys.confirm_page_browser import (
     new_profile,
 )
 
-from journeyman.hosts.server import is_locked
 from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
@@ -264,24 +261,3 @@ def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
     assert len(openings_in(model.requests[0].body)) == 2
     assert BLOCKED in str(model.requests[2].body["messages"])
     assert home.ran == {"harmless"}
-
-
-def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
-    home = ClaudeHome(tmp_path, start="on-demand")
-    # It is too slow for the session's beginning, which then comes with the prompt.
-    home.change_hooks(SETTINGS, r"SessionStart \|\|", "SessionStart 0.01 ||")
-    home.change_hooks(SETTINGS, r'Submit (\|\| true",\s*"timeout": 5)', r"Submit 60 \g<1>0")
-    with ScriptedServer({TASK: [says("It is complete.")]}) as model:
-        assert home.ask(model, TASK)["result"] == "It is complete."
-        assert len(openings_in(model.requests[0].body)) == 2
-        until(lambda: is_locked(home.journeyman))
-        status = ask(home, "status", {})
-        try:
-            second = len(model.requests)
-            session = home.ask(model, TASK)["session_id"]
-            assert len(openings_in(model.requests[second].body)) == 2
-            assert ask(home, "status", {})["answered"] > status["answered"] + 1
-            assert home.stored_whole(session)["session"]["opening"]
-        finally:
-            end_process(status["pid"])
-    assert not is_locked(home.journeyman)

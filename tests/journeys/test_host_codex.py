@@ -3,9 +3,7 @@ wait for a person, sessions are stored by themselves, and a failing service cost
 """
 
 import json
-import re
 import signal
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,15 +18,12 @@ from tests.hosts import (
     REMEDY,
     TASK,
     WatchedServer,
-    ask,
     count_in,
-    end_process,
     openings_in,
     serving,
     until,
 )
 
-from journeyman.hosts.server import is_locked
 from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
 
@@ -172,43 +167,3 @@ def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
     assert len(openings_in(model.requests[0].body)) == 2
     assert BLOCKED in str(model.requests[2].body["input"])
     assert home.ran == {"harmless"}
-
-
-def test_what_codex_does_not_allow(tmp_path: Path) -> None:
-    """A hook that a person has not trusted is skipped without a word: then calls run that should
-    have been held. `journeyman hosts check codex` tells. One whose program is missing would be
-    consent, so the command line denies in its place.
-    """
-    script = {
-        "not trusted": [shell(PUSH.format("untrusted")), says("Finished.")],
-        "no program": [shell(PUSH.format("missing")), says("Finished.")],
-    }
-    home = CodexHome(tmp_path)
-    with ScriptedServer(script) as model, serving(home):
-        configure_codex(home, model)
-        run_codex(home, "not trusted", trusted=False)
-        home.change_hooks(HOOKS, re.escape(sys.executable), "/no/such/python")
-        run_codex(home, "no program")
-    assert not any(openings_in(one.body) for one in model.requests)
-    assert home.ran == {"untrusted"}
-
-
-def test_the_first_hook_starts_the_service(tmp_path: Path) -> None:
-    home = CodexHome(tmp_path, start="on-demand")
-    # It is too slow for the session's beginning, which then comes with the prompt.
-    home.change_hooks(HOOKS, r"SessionStart \|\|", "SessionStart 0.01 ||")
-    home.change_hooks(HOOKS, r'Submit (\|\| true",\s*"timeout": 5)', r"Submit 60 \g<1>0")
-    with ScriptedServer({TASK: [says("It is complete.")]}) as model:
-        home.ask(model, TASK)
-        assert len(openings_in(model.requests[0].body)) == 2
-        until(lambda: is_locked(home.journeyman))
-        status = ask(home, "status", {})
-        try:
-            second = len(model.requests)
-            session = home.ask(model, TASK)
-            assert len(openings_in(model.requests[second].body)) == 2
-            assert ask(home, "status", {})["answered"] > status["answered"] + 1
-            assert home.stored_whole(session)["session"]["opening"]
-        finally:
-            end_process(status["pid"])
-    assert not is_locked(home.journeyman)

@@ -5,7 +5,6 @@ session.
 
 import json
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,9 +19,7 @@ from tests.hosts import (
     TASK,
     Resident,
     WatchedServer,
-    ask,
     count_in,
-    end_process,
     serving,
     tokens_of,
     until,
@@ -37,7 +34,6 @@ from tests.journeys.confirm_page_browser import (
     new_profile,
 )
 
-from journeyman.hosts.installation.record import Record, write_record
 from journeyman.records import Tokens
 from journeyman.testing import ScriptedServer, calls, says
 from journeyman.testing.model_server import ServedRequest
@@ -170,7 +166,6 @@ def test_a_terminal_session(tmp_path: Path) -> None:
             stored = {id_: home.stored(id_) for id_ in home.sessions()}
             reviews = [one for one in home.turns if count_in(one.body, "Review the conversation")]
             until(lambda: _review_tokens(home) == 100 * len(reviews))
-    assert screen.count("Journeyman: this session is warm (opening ") >= 1
     assert "This session started warm, with opening" in screen
     assert reviews
     first = home.turns[0]
@@ -386,42 +381,3 @@ def test_a_service_that_is_killed_within_the_session(tmp_path: Path) -> None:
     assert len({added(turn, examples) for turn in home.turns}) == 1
     assert home.results()[1]["error"].startswith("Blocked by Journeyman")
     assert mode(home) == "0o644"
-
-
-def test_the_first_session_starts_the_resident_process(tmp_path: Path) -> None:
-    with ScriptedServer({TASK: [calls(shell("echo one")), says("It is complete.")]}) as model:
-        home = HermesHome(tmp_path, model, start="on-demand")
-        # Not with Hermes' own interpreter, which may lack the packages for confirmations.
-        write_record(home.journeyman, Record(host="codex", program=(sys.executable,)))
-        home.ask(TASK)
-        process = ask(home, "status", {}, host="hermes")["pid"]
-        try:
-            words = Path(f"/proc/{process}/cmdline").read_text().split("\0")
-            assert words[0] == sys.executable != str(home.program.with_name("python"))
-            home.stored(home.sessions()[0])
-            home.ask(TASK)
-            assert all(map(is_warm, home.turns[2:]))
-            home.stored(home.sessions()[1])
-        finally:
-            end_process(process)
-
-
-def test_hermes_without_the_plugin(tmp_path: Path) -> None:
-    script = {TASK: [calls(shell(RISKY)), says("It is complete.")]}
-    with ScriptedServer(script) as model:
-        home = HermesHome(tmp_path, model, plugins="")
-        before = {path: path.read_bytes() for path in _files(home.journeyman)}
-        with serving(home, home.key):
-            assert home.ask(TASK) == "It is complete.\n"
-            listed = home.hermes("plugins", "list", "--plain", "--no-bundled")
-    assert "journeyman" in listed
-    assert not any(map(is_warm, home.turns))
-    assert "warm_session" not in str(home.turns[0].body["tools"])
-    assert mode(home) == "0o777"
-    assert {path for path in before if path.suffix == ".toml"} <= {*_files(home.journeyman)}
-    with home.open() as journeyman:
-        assert journeyman.host_sessions.find("hermes", home.sessions()[0]) is None
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file())

@@ -159,20 +159,6 @@ class TestInstallation:
         assert {one["state"] for one in person.json("hosts", "list")} == {"not installed"}
         assert "Nothing to do" in person("hosts", "remove", "codex").stdout
 
-    def test_what_is_written_runs_this_program_in_this_home(self, person: Command) -> None:
-        person("hosts", "install", "claude-code", "--yes")
-        person("hosts", "install", "opencode", "--yes")
-        commands = own_commands(person.home / FILES["claude-code"])
-        assert len(commands) == 6
-        for line in commands:
-            python, first, second, client, home, host, *_ = line
-            assert (python, first, second) == (sys.executable, "-I", "-S")
-            assert Path(client).is_file()
-            assert (home, host) == (str(person.home / ".journeyman"), "claude-code")
-        plugin = (person.home / FILES["opencode"]).read_text()
-        assert "__JOURNEYMAN__" not in plugin
-        assert f'"home": "{person.home / ".journeyman"}"' in plugin
-
     def test_a_person_is_asked(self, person: Command) -> None:
         before = files_below(person.home)
         said = on_terminal(person, "n\n", "hosts", "install", "claude-code")
@@ -214,11 +200,6 @@ class TestInstallation:
         record = read_record(person.home / ".journeyman", "claude-code")
         assert record is not None
         assert record.gate_tools == ("mcp__pay__*",)
-
-    def test_an_unknown_name(self, command: Command) -> None:
-        for action in ("install", "remove", "check"):
-            done = command("hosts", action, "cursor", code=2)
-            assert "'hermes', 'claude-code', 'codex', 'opencode', 'service'" in done.stderr
 
 
 class TestSafety:
@@ -400,13 +381,6 @@ class TestCheck:
             found = confirmations("hosts", "check", "claude-code", code=1)
             assert "service of another Journeyman home" in found
 
-    def test_without_a_process_that_may_start(self, home: HostHome) -> None:
-        found = self.findings(home, "claude-code")
-        assert found["resident process"]["status"] == "note"
-        assert "hosts.start is never" in found["resident process"]["found"]
-        assert found["PreToolUse"]["status"] in ("ok", "note")  # a child process may be slow
-        assert "no one can be asked" in found["confirmations"]["found"]
-
     @pytest.mark.soak
     def test_a_process_that_hangs(self, home: HostHome) -> None:
         with serving(home) as resident:
@@ -452,11 +426,3 @@ class TestCheck:
         assert "disableAllHooks" in found["settings"]["found"]
         settings.write_text("{,}")
         assert self.findings(home, "claude-code", code=1)["installation"]["status"] == "problem"
-
-    def test_a_service_that_is_not_enabled(self, home: HostHome) -> None:
-        home.command("hosts", "install", "service", "--yes")
-        found = self.findings(home, "service")
-        assert found["resident process"]["found"].startswith("No resident process is running")
-        assert "enable --now journeyman.service" in found["resident process"]["advice"]
-        assert "Error" not in found["resident process"]["found"]
-        assert "systemctl --user" in found["unit"]["advice"]

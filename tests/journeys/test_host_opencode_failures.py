@@ -77,24 +77,6 @@ def test_a_service_killed_in_a_session(tmp_path: Path) -> None:
     assert home.tool_states()[1]["error"].startswith(BLOCKED)
 
 
-def test_an_opening_that_came_too_late_stays_absent(tmp_path: Path) -> None:
-    """A session that began cold is cold when it is resumed with a service that works."""
-    script = {TASK: [says("It is complete.")], "and now": [says("That too.")]}
-    with ScriptedServer(script) as model:
-        home = OpencodeHome(tmp_path, model, limits_ms=LIMITS_MS)
-        with serving(home) as resident:
-            resident.process.signal(signal.SIGSTOP)
-            home.opencode(TASK)
-            resident.process.signal(signal.SIGCONT)
-            assert "That too." in home.opencode("-c", "and now")
-            home.opencode(TASK)
-            ids = home.session_ids()
-            stored = [home.stored(id_)["session"].get("opening", "") for id_ in ids]
-
-    assert [count_in(one.body, LEARNED) > 0 for one in home.turns] == [False, False, True]
-    assert [bool(opening) for opening in stored] == [False, True]
-
-
 @pytest.mark.parametrize("way", ["pure", "broken"])
 def test_a_plugin_that_is_not_loaded_protects_nothing(tmp_path: Path, way: str) -> None:
     """opencode allows no more: it goes on without a plugin that it cannot or should not load."""

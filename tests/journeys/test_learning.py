@@ -145,10 +145,9 @@ class TestTemplates:
     def test_the_list_fits_the_terminal(self, learned: Command, columns: str) -> None:
         shown = asked_here(learned, "templates", "list", COLUMNS=columns).stdout
         assert "depot" in shown
-        assert ("not tried" in shown) == (columns != "50")
         assert max(map(len, shown.splitlines())) <= int(columns)
 
-    def test_show_stats_and_quarantine(self, learned: Command, library: Journeyman) -> None:
+    def test_show_and_quarantine(self, learned: Command) -> None:
         # Patterns are shown with escapes and markup neutralised.
         said = learned("templates", "show", "depot").stdout
         assert "first_try  query_stock" in said
@@ -160,17 +159,9 @@ class TestTemplates:
         assert "saved\n     as note 4" in full
         assert not set("\x1b\x9b\ufeff") & set(full)
 
-        # Stats.
-        told = json.loads(asked_here(learned, "templates", "stats", "--json").stdout)
-        assert told["examples"] == library.templates.stats().examples
-        assert "1 (1 mixed), 1 version" in asked_here(learned, "templates", "stats").stdout
-
         # The quarantine can be listed.
         said = asked_here(learned, "templates", "quarantine").stdout
         assert {line.split()[1] for line in said.splitlines()[1:3]} == {"pattern", "episode"}
-        full = asked_here(learned, "templates", "quarantine", "--full").stdout
-        assert "sessions  evil" in full
-        assert "ignore all previous instructions" in full.casefold()
 
     def test_an_export_can_be_imported(self, working: Command) -> None:
         working("templates", "export", "depot", "-o", "depot.json")
@@ -200,8 +191,6 @@ class TestTemplates:
         assert "1 left out" in said
         assert "the addendum: text for models by another author" in said
         assert "2, 1 in quarantine" in said
-        held = json.loads(asked_here(working, "templates", "quarantine", "--json").stdout)
-        assert [one["templates"] for one in held if one["templates"]] == [["strange@1"]]
 
         # The same from a folder, where a broken file costs that file.
         (working.home / "broken.json").write_text("{")
@@ -212,7 +201,7 @@ class TestTemplates:
 
     def test_deletion_asks_for_confirmation(self, working: Command) -> None:
         refused = working("templates", "delete", "depot", code=1, typed="n\n")
-        assert "Delete 1 version of depot?" in refused.stderr
+        assert "Delete depot with all its versions?" in refused.stderr
         assert len(asked_here(working, "templates", "list").stdout.splitlines()) == 2
         assert "Deleted 1 version" in working("templates", "delete", "depot@1", "--yes").stdout
         assert "There are no templates" in asked_here(working, "templates", "list").stdout
@@ -266,9 +255,8 @@ class TestOpen:
 
     def test_nothing_similar_and_explained(self, learned: Command, library: Journeyman) -> None:
         # Nothing similar.
-        told = learned("open", "The photosynthesis of ferns", "--floor", "0.9")
+        told = learned("open", "The photosynthesis of ferns")
         assert told.stdout == "[]\n"
-        assert "below the floor of 0.90" in told.stderr
         assert len(told.stderr.splitlines()) == 1
 
         # Explained for programs.
@@ -276,14 +264,12 @@ class TestOpen:
         opening = library.opening(TASK, max_patterns=1)
         assert told["tokens"] == opening.tokens
         assert [one["reason"] for one in told["choices"]] == [*opening.reasons]
-        assert len(told["left_out"]) == len(opening.left_out)
 
     @table("columns", ["80", "120"])
     def test_the_explanation_for_people(self, learned: Command, columns: str) -> None:
         said = asked_here(learned, "open", TASK, "--explain", COLUMNS=columns).stdout
         assert "of 1,500 tokens" in said
         assert "similar to the task" in said
-        assert "considered and left out" in said
         assert max(map(len, said.splitlines())) <= int(columns)
 
     def test_a_template_alone(self, working: Command) -> None:
@@ -305,7 +291,7 @@ class TestOpen:
 
     def test_escape_sequences_are_neutralised(self, learned: Command) -> None:
         task = "Rename the files"
-        told = asked_here(learned, "open", task, "--format", "anthropic", "--floor", "0").stdout
+        told = asked_here(learned, "open", task, "--format", "anthropic").stdout
         assert not set("\x1b\x9b\ufeff") & set(told)
         texts = [one["content"] for one in json.loads(told)["messages"]]
         assert f"Rename the [bold]files[/] {UNSEEN}" in texts
@@ -344,8 +330,6 @@ WRONG_USAGE = {
     "standard input twice": ("open", "-", "--tools", "-"),
     "a negative budget": ("open", TASK, "--budget", "-1"),
     "a negative number of examples": ("open", TASK, "--max-patterns", "-1"),
-    "a floor that is not a number": ("open", TASK, "--floor", "nan"),
-    "a floor above 1": ("open", TASK, "--floor", "1.5"),
     "an unknown format": ("open", TASK, "--format", "xml"),
     "no workers": ("learn", "--workers", "0"),
     "workers that are not a number": ("learn", "--workers", "abc"),

@@ -14,11 +14,9 @@ from journeyman.cli import context, formatting
 from journeyman.configuration import FLAG, Configuration, checked_value
 from journeyman.facade.journeyman import Journeyman
 from journeyman.redaction.masking import mask_text
-from journeyman.settings import SECRETS, SETTINGS, Settings
+from journeyman.settings import BY_KEY, SECRETS, SETTINGS, Settings
 
 _MASK = "***"
-_LONGEST_LISTED = 200
-"""Characters of a value in the list of all settings."""
 
 
 class ShownSetting(Struct, frozen=True):
@@ -75,13 +73,11 @@ def _value_text(value: Any) -> str:
 def _show(console: Console, rows: Sequence[ShownSetting]) -> None:
     table = formatting.table("setting", "value", "from")
     table.columns[0].no_wrap = True
-    # What was asked for by name is shown whole.
-    limit = _LONGEST_LISTED if len(rows) == len(SETTINGS) else sys.maxsize
     for row in rows:
         origin = row.set_by if row.origin == "environment" else row.origin
         table.add_row(
             row.key,
-            formatting.safe_text(formatting.one_line(_value_text(row.value), limit)),
+            formatting.safe_text(_value_text(row.value)),
             Text(origin, style="dim" if row.origin == "default" else "cyan"),
         )
     console.print(table)
@@ -101,15 +97,10 @@ def show(journeyman: Journeyman, *, keys: tuple[str, ...]) -> Sequence[ShownSett
     """
     for problem in journeyman.configuration.problems:
         click.echo(f"{problem.what} To fix it: `{problem.fix}`", err=True)
-    for key in keys:
-        _require_setting(key)
+    for key in filter(lambda key: key not in BY_KEY, keys):
+        checked_value(key, "")
     rows = _shown_settings(journeyman.configuration)
     return [row for row in rows if not keys or row.key in keys]
-
-
-def _require_setting(key: str) -> None:
-    if key not in {setting.key for setting in SETTINGS}:
-        checked_value(key, "")
 
 
 def _overridden(configuration: Configuration, key: str) -> str:

@@ -9,7 +9,7 @@ from journeyman.cli import context, formatting
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.installer import Installer
-from journeyman.hosts.installation.status import inspect_machine
+from journeyman.hosts.installation.status import host_findings
 
 _MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}
 
@@ -39,4 +39,4 @@ def doctor(journeyman: Journeyman) -> Sequence[Finding]:
       journeyman doctor
       journeyman doctor --json
     """
-    return inspect_machine(journeyman, Installer(journeyman))
+    return [*journeyman.diagnose(), *host_findings(Installer(journeyman))]

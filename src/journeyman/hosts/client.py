@@ -181,15 +181,25 @@ def run_once(home: str, operation: str, host: str, body: bytes, *, timeout_s: fl
     return content.rstrip()
 
 
-def request_or_run(home: str, operation: str, host: str, body: bytes, *, timeout_s: float) -> bytes:
+def request_or_run(
+    home: str,
+    operation: str,
+    host: str,
+    body: bytes,
+    *,
+    timeout_s: float,
+    silence_s: float = 3_600.0,
+    may_repeat: bool = False,
+) -> bytes:
     """Exchange one request with the resident process or, where there is none, run the operation in
-    a child process within the same deadline. Raise Unanswered.
+    a child process within the same deadline. What the resident process took is asked a second time
+    only if it `may_repeat`. Raise Unanswered.
     """
     ends = time.monotonic() + timeout_s
     try:
-        return request(home, operation, host, body, timeout_s=timeout_s)
+        return request(home, operation, host, body, timeout_s=timeout_s, silence_s=silence_s)
     except Unanswered as error:
-        if error.reached:  # it may have acted on the request
+        if error.reached and not may_repeat:  # it may have acted on the request
             raise
     left_s = max(ends - time.monotonic(), _SHORTEST_S)
     return run_once(home, operation, host, body, timeout_s=left_s)
@@ -258,27 +268,22 @@ def main(home: str, host: str, event: str, seconds: str = "") -> None:
         timeout_s = float(seconds) if seconds else default_s
         ends = time.monotonic() + timeout_s
         body = _read_input(ends)
-        answer = _answer(home, host, _with_entrypoint(body), is_gate=is_gate, ends=ends)
+        left_s = max(ends - time.monotonic(), _SHORTEST_S)
+        answer = request_or_run(
+            home,
+            "hook",
+            host,
+            _with_entrypoint(body),
+            timeout_s=left_s,
+            silence_s=_SILENCE_S if is_gate else left_s,
+            may_repeat=is_gate,  # the id of its call makes it the same confirmation
+        )
     except Exception as error:  # noqa: BLE001 - to most hosts, a hook that fails is consent
         reason = str(error) if isinstance(error, Unanswered) else f"{type(error).__name__}: {error}"
         note_failure(home, host, event, _beginning(body) + reason)
         answer = _denial(unavailable(host)) if is_gate else b""
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
-
-
-def _answer(home: str, host: str, body: bytes, *, is_gate: bool, ends: float) -> bytes:
-    """Return the answer to a hook's input. Raise Unanswered."""
-    try:
-        left_s = max(ends - time.monotonic(), _SHORTEST_S)
-        silence_s = _SILENCE_S if is_gate else left_s
-        return request(home, "hook", host, body, timeout_s=left_s, silence_s=silence_s)
-    except Unanswered as error:
-        # Where the resident process took the request, only a gate may ask a second time: the
-        # confirmation is the same by the id of its call.
-        if error.reached and not is_gate:
-            raise
-    return run_once(home, "hook", host, body, timeout_s=max(ends - time.monotonic(), _SHORTEST_S))
 
 
 def _read_input(ends: float) -> bytes:

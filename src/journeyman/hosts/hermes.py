@@ -14,11 +14,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from journeyman.hosts import hermes_requests
+from journeyman.hosts import hermes_openings
 from journeyman.hosts.client import Unanswered
 from journeyman.hosts.hermes_gate import UNAVAILABLE, ToolGate
 from journeyman.hosts.hermes_link import Link, home_folder
-from journeyman.hosts.hermes_openings import GivenOpening, Origin, RequestOpenings
+from journeyman.hosts.hermes_openings import Origin, RequestOpenings
 
 _TOOL = "warm_session"
 _TOOL_S = 60.0
@@ -113,11 +113,11 @@ class HermesPlugin:
         **_more: Any,
     ) -> dict[str, Any] | None:
         """Put the session's opening into a request."""
-        form = hermes_requests.FORMS.get(api_mode)
+        form = hermes_openings.FORMS.get(api_mode)
         if not (form and session_id and request.get("tools")):
             return None
-        messages = hermes_requests.conversation(request, form)
-        is_review = _is_review_thread() or hermes_requests.is_review(messages)
+        messages = hermes_openings.messages_of(request, form)
+        is_review = _is_review_thread() or hermes_openings.is_review(messages)
         if is_review:
             self._note(self._reviews, turn_id, session_id)
         elif platform == _SUBAGENT:
@@ -127,11 +127,9 @@ class HermesPlugin:
             self._note(self._sessions, session_id, platform)
         self._note(self._tasks, task_id, session_id)
         origin = Origin(session_id, turn_id, model, platform, api_call_count)
-        given, is_first = self._openings.add(request, form, origin)
+        given = self._openings.add(request, form, origin)
         if not given.id:
             return None
-        if is_first and platform == _TERMINAL and not is_review:
-            _announce(given)
         return {"request": request, "source": "journeyman", "reason": f"opening {given.id}"}
 
     def pre_llm_call(
@@ -267,14 +265,6 @@ class HermesPlugin:
 
 def _is_review_thread() -> bool:
     return threading.current_thread().name == _REVIEW_THREAD
-
-
-def _announce(given: GivenOpening) -> None:
-    """Say on the terminal that the session is warm. Standard output belongs to the answer."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        line = f"Journeyman: this session is warm (opening {given.id}, {given.tokens} tokens)."
-        sys.stderr.write(f"{line} /journeyman says why.\n")
-        sys.stderr.flush()
 
 
 def _database() -> str:

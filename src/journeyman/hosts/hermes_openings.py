@@ -1,14 +1,16 @@
 """Openings for Hermes' sessions: asked for once, then put into every request of the session with
-the same bytes. A session that could not be given one in time stays cold.
+the same bytes, in the three forms of requests that Hermes sends. A session that could not be given
+one in time stays cold. Only the standard library.
 """
 
+import copy
 import os
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from journeyman.hosts import hermes_requests
 from journeyman.hosts.client import Unanswered
 from journeyman.hosts.hermes_link import Link
 
@@ -19,13 +21,25 @@ _REMEMBERED = 500
 """How many sessions this process remembers; the resident process remembers all."""
 
 
+FORMS = {
+    "chat_completions": "openai",
+    "codex_responses": "responses",
+    "anthropic_messages": "anthropic",
+}
+"""The form of an opening for each of Hermes' API modes. In others a session stays cold."""
+
+_CONVERSATION = {"openai": "messages", "responses": "input", "anthropic": "messages"}
+_CRON_PREAMBLE = re.compile(r"\s*\[(?:IMPORTANT|SYSTEM): .{0,4000}?\]\s*?\n\s*?\n", re.S)
+_REVIEW = "Review the conversation above"
+_ANSWERS = ("function_call", "reasoning")
+
+
 class GivenOpening(NamedTuple):
     """What a session starts with, in one form. It has no id if the session is cold."""
 
     id: str = ""
     system: str = ""
     examples: tuple[dict[str, Any], ...] = ()
-    tokens: int = 0
 
 
 COLD = GivenOpening()
@@ -51,7 +65,6 @@ class RememberedSession:
         self.given: dict[str, GivenOpening] = {}
         self.task = ""
         self.is_first_turn = False
-        self.is_announced = False
 
 
 class RequestOpenings:
@@ -70,12 +83,10 @@ class RequestOpenings:
         conversation = self._conversation(session)
         conversation.is_first_turn = is_first
         if is_first:
-            conversation.task = hermes_requests.task_text(user_message)
+            conversation.task = task_text(user_message)
 
-    def add(self, request: dict[str, Any], form: str, origin: Origin) -> tuple[GivenOpening, bool]:
-        """Put the session's opening into a request. Return the opening, and whether this is the
-        first request of the session in this process.
-        """
+    def add(self, request: dict[str, Any], form: str, origin: Origin) -> GivenOpening:
+        """Put the session's opening into a request, and return it."""
         parent = self._parent(origin)
         conversation = self._conversation(origin.session)
         with conversation.lock:
@@ -83,14 +94,10 @@ class RequestOpenings:
             if given is None:
                 given = self._decided(request, form, origin, parent, conversation)
                 conversation.given[form] = given
-            is_first = not conversation.is_announced
-            conversation.is_announced = True
         if given.id:
             # In place too: each of several plugins gets this dict, and the last answer counts.
-            request.update(
-                hermes_requests.with_opening(request, form, given.system, list(given.examples))
-            )
-        return given, is_first
+            request.update(with_opening(request, form, given.system, list(given.examples)))
+        return given
 
     def _decided(
         self,
@@ -102,13 +109,13 @@ class RequestOpenings:
     ) -> GivenOpening:
         if any(not given.id for given in conversation.given.values()):
             return COLD  # in another form
-        messages = hermes_requests.conversation(request, form)
+        messages = messages_of(request, form)
         # A person can have messages put before every session; they are not answers.
         is_first_request = conversation.is_first_turn and origin.calls <= 1 and not parent
         body = {
-            "task": conversation.task or hermes_requests.first_task(messages),
+            "task": conversation.task or first_task(messages),
             "tools": request.get("tools"),
-            "fresh": is_first_request or hermes_requests.is_fresh(messages),
+            "fresh": is_first_request or is_fresh(messages),
             "form": form,
             "parent": parent,
         }
@@ -170,7 +177,7 @@ def _read(answer: dict[str, Any]) -> GivenOpening:
     state = answer.get("state")
     if state in ("cold", "off"):
         return COLD
-    messages, tokens = answer.get("messages"), answer.get("tokens")
+    messages = answer.get("messages")
     texts = [answer.get(name) for name in ("id", "system")]
     is_understood = (
         state == "warm"
@@ -181,9 +188,86 @@ def _read(answer: dict[str, Any]) -> GivenOpening:
     if not is_understood:
         raise Unanswered("the answer is not understood; is it of another version?", reached=True)
     id_, system = map(str, texts)
-    return GivenOpening(
-        id=id_,
-        system=system,
-        examples=tuple(messages or ()),
-        tokens=tokens if isinstance(tokens, int) else 0,
+    return GivenOpening(id=id_, system=system, examples=tuple(messages or ()))
+
+
+def messages_of(request: Mapping[str, Any], form: str) -> list[dict[str, Any]]:
+    """Return the messages of a request."""
+    messages = request.get(_CONVERSATION[form])
+    found = messages if isinstance(messages, list) else []
+    return [message for message in found if isinstance(message, dict)]
+
+
+def is_fresh(messages: list[dict[str, Any]]) -> bool:
+    """Whether the model has not answered yet."""
+    return not any(
+        message.get("role") == "assistant" or message.get("type") in _ANSWERS
+        for message in messages
     )
+
+
+def first_task(messages: list[dict[str, Any]]) -> str:
+    """Return what the user asks for first."""
+    users = (message for message in messages if message.get("role") == "user")
+    return task_text(next(users, {}).get("content"))
+
+
+def is_review(messages: list[dict[str, Any]]) -> bool:
+    """Whether a request is Hermes' background review of a session."""
+    users = [message for message in messages if message.get("role") == "user"]
+    return bool(users) and task_text(users[-1].get("content")).startswith(_REVIEW)
+
+
+def task_text(content: object) -> str:
+    """Return the task in a user's message. Hermes puts a paragraph in brackets before the task of a
+    scheduled job, which would make it similar to every other job.
+    """
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        content = "\n".join(part for part in parts if isinstance(part, str))
+    text = content if isinstance(content, str) else ""
+    preamble = _CRON_PREAMBLE.match(text)
+    rest = text[preamble.end() :].strip() if preamble else ""
+    return rest or text.strip()
+
+
+def with_opening(
+    request: Mapping[str, Any], form: str, system: str, examples: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the fields of a request that an opening changes. The text follows Hermes' own system
+    text, and the examples come before the conversation. There is still one system message, because
+    some servers accept no second one.
+    """
+    shown = copy.deepcopy(examples)
+    if form == "anthropic":
+        return {
+            "system": _joined(request.get("system"), system),
+            "messages": [*shown, *request["messages"]],
+        }
+    if form == "responses":
+        # Hermes checks its items, and takes messages of users only without a type.
+        for item in shown:
+            if item.get("type") == "message":
+                del item["type"]
+        return {
+            "instructions": _joined(request.get("instructions"), system),
+            "input": [*shown, *request["input"]],
+        }
+    messages = list(request["messages"])
+    at = 0
+    while at < len(messages) and messages[at].get("role") in ("system", "developer"):
+        at += 1
+    if at == 0:
+        return {"messages": [{"role": "system", "content": system}, *shown, *messages]}
+    last = messages[at - 1]
+    noted = {**last, "content": _joined(last.get("content"), system)}
+    return {"messages": [*messages[: at - 1], noted, *shown, *messages[at:]]}
+
+
+def _joined(content: object, text: str) -> object:
+    """Return a system text with another one after it."""
+    if not text:
+        return content
+    if isinstance(content, list):
+        return [*content, {"type": "text", "text": text}]
+    return f"{content}\n\n{text}" if content else text

@@ -120,13 +120,13 @@ class ImportQueue:
         with self._changed:
             self._after = [*left, *self._after]
 
-    def learn_after(self, quiet_s: float) -> None:
-        """Learn from sessions that were stored otherwise, so long after the last such call."""
+    def _learn_later(self) -> None:
+        """Learn a while after the last import."""
         now = time.monotonic()
         with self._changed:
             if self._learn_at is None:
                 self._learn_latest = now + _LONGEST_LEARN_DELAY_S
-            self._learn_at = min(now + quiet_s, self._learn_latest)
+            self._learn_at = min(now + self._learn_quiet_s, self._learn_latest)
             self._changed.notify()
 
     def stop(self, timeout_s: float = 3.0) -> None:
@@ -145,10 +145,6 @@ class ImportQueue:
         for thread in threads:
             thread.join(timeout_s)
 
-    @property
-    def waiting(self) -> int:
-        return len(self._reported)
-
     def _run(self) -> None:
         while (path := self._next()) is not None:
             if not path:
@@ -163,7 +159,7 @@ class ImportQueue:
                 self._forget()
                 self._finish_waiting()
                 if self._learns:
-                    self.learn_after(self._learn_quiet_s)
+                    self._learn_later()
             except Exception:
                 log.exception("importing %s failed", path)
 

@@ -28,7 +28,7 @@ from journeyman.models.embedder import Embedder
 from journeyman.records.errors import LogUnreadable, NotALog, WrongInput
 from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
 from journeyman.store.host_sessions import HostSessions
-from journeyman.templates.opening import Form, MessageForm, Opening
+from journeyman.templates.opening import MessageForm, Opening
 from journeyman.templates.ranking import is_small_talk
 
 PROJECT_TOKENS = 900
@@ -65,7 +65,7 @@ class OpeningRequest(Struct, frozen=True, kw_only=True):
     cwd: str = ""
     tools: list[dict[str, Any]] | None = None
     model: str = ""
-    form: Form = "openai"
+    form: MessageForm = "openai"
     fresh: bool = True
     parent: str = ""
     platform: str = ""
@@ -74,7 +74,7 @@ class OpeningRequest(Struct, frozen=True, kw_only=True):
 
 class OpeningAnswer(Struct, frozen=True, kw_only=True):
     """What the session starts with: `system` goes behind the host's own system text, `messages`
-    follow it; `text` is all of it for hosts that take only text.
+    follow it.
     """
 
     id: str = ""
@@ -82,7 +82,6 @@ class OpeningAnswer(Struct, frozen=True, kw_only=True):
     reason: str = ""
     system: str = ""
     messages: list[dict[str, Any]] = []
-    text: str = ""
     tokens: int = 0
 
 
@@ -318,25 +317,20 @@ class SessionOpenings:
             self._building.release()
 
 
-def _answer(record: HostSession, form: Form) -> OpeningAnswer:
+def _answer(record: HostSession, form: MessageForm) -> OpeningAnswer:
     openings = stored_openings(record) if record.state == "warm" else ()
     if not openings:
         state: HostState = "off" if record.state == "off" else "cold"
         return OpeningAnswer(state=state, reason=record.reason)
     opening = openings[0]
-    answer = OpeningAnswer(
+    messages: Sequence[Mapping[str, Any]] = opening.messages(form)
+    return OpeningAnswer(
         id=record.opening,
         state="warm",
         system=opening.system,
-        text=opening.messages("text"),
+        messages=[dict(one) for one in messages if one.get("role") != "system"],
         tokens=record.tokens,
     )
-    return answer if form == "text" else replace(answer, messages=_examples(opening, form))
-
-
-def _examples(opening: Opening, form: MessageForm) -> list[dict[str, Any]]:
-    messages: Sequence[Mapping[str, Any]] = opening.messages(form)
-    return [dict(message) for message in messages if message.get("role") != "system"]
 
 
 def _left_s(ends: float) -> float:

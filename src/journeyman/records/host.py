@@ -10,8 +10,8 @@ Host = Literal["hermes", "claude-code", "codex", "opencode"]
 HOSTS: tuple[Host, ...] = get_args(Host)
 
 HostState = Literal["warm", "cold", "off"]
-"""A session is `warm` if it was given an opening, `cold` if not, and `off` if it must not get one:
-a person switched it off, or it is held out for comparison."""
+"""A session is `warm` if it was given an opening, `cold` if not, and `off` if it must not get one,
+because it is held out for comparison."""
 
 HELD_OUT = "it is held out for a fair comparison (hosts.holdout)"
 """Why a session has no opening that was left without one at random."""

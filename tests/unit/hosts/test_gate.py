@@ -19,10 +19,7 @@ from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
 from journeyman.confirm.client import ConfirmClient
-from journeyman.hosts.client import unavailable
 from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
-from journeyman.hosts.installation.record import Record, write_record
-from journeyman.outcomes.judge import judge
 from journeyman.records import Call
 from journeyman.records.errors import ServiceUnavailable
 from journeyman.records.message import ResultFlags
@@ -39,7 +36,6 @@ action = "run_code"
 tier = "ask"
 rate_limit = 1
 """
-OUTSIDE = "It changes files outside the session's folder."
 PUSH = {"command": "git push --force origin main"}
 """A command that every rule set asks about."""
 
@@ -461,20 +457,6 @@ def test_who_asks_the_person_in_front_of_the_host(
     assert office.card(office.call("c1", arguments=commands("both"))).status == "cancelled"
 
 
-def test_a_person_s_own_session_is_not_refused_by_count(tmp_path: Path) -> None:
-    found = {}
-    with confirm_server(tmp_path / "service", rate_limit=2) as server:
-        for agent in ("builder", CLAUDE, "codex@machine"):
-            token = server.agent(agent)
-            with office_of(tmp_path / agent, server, Clock(), token=token) as (office, _):
-                asked = (
-                    office.ask(f"c{one}", arguments=commands(f"{agent} {one}"), wait_s=0.0)
-                    for one in range(4)
-                )
-                found[agent] = sum(one.answer.decision == "wait" for one in asked)
-    assert found == {"builder": 2, CLAUDE: 4, "codex@machine": 4}
-
-
 class TestEndings:
     def test_a_caller_that_hangs_up_cancels(self, office: Office) -> None:
         gone = threading.Event()
@@ -558,23 +540,6 @@ class TestEndings:
             assert waiting.approve().decision == "allow"
             office.close()
 
-    def test_the_description_names_the_command_or_the_file(self, office: Office) -> None:
-        calls: tuple[tuple[str, dict[str, Any], str], ...] = (
-            ("Bash", {"command": "git push -f\nls"}, "git push -f — It replaces or deletes"),
-            ("apply_patch", {"input": patch("a.py", "/srv/b")}, f"a.py, /srv/b — {OUTSIDE} (rule "),
-            ("Bash", {"command": "git push -f " + "x" * 500}, "git push -f xxx"),
-            ("Write", {"file_path": "/etc/hosts.d", "content": "x"}, f"/etc/hosts.d — {OUTSIDE}"),
-        )
-        for number, (tool, arguments, start) in enumerate(calls):
-            host = CODEX if tool == "apply_patch" else CLAUDE
-            asked = office.ask(f"d{number}", host=host, tool=tool, arguments=arguments, wait_s=0.0)
-            assert asked.answer.decision == "wait"
-            card = office.card(asked.call)
-            description = card.description
-            assert card.details.get("files") == (["a.py", "/srv/b"] if host == CODEX else None)
-            assert description.startswith(start)
-            assert len(description) < 300
-
     def test_a_service_that_ends_meanwhile_denies(self, tmp_path: Path) -> None:
         with (
             confirm_server(tmp_path / "service", policy=POLICY) as server,
@@ -586,72 +551,6 @@ class TestEndings:
             server.serving.stop()
             gone.set()
             assert waiting.answer.decision == "deny"
-
-    @pytest.mark.soak
-    def test_a_service_that_never_comes_back_denies_when_the_time_is_over(
-        self, tmp_path: Path
-    ) -> None:
-        home = tmp_path / "home"
-        home.mkdir()
-        (home / "config.toml").write_text("[hosts]\nconfirm_timeout_s = 30\n")
-        with (
-            confirm_server(tmp_path / "service", policy=POLICY) as server,
-            office_of(home, server, Clock()) as (office, _),
-        ):
-            waiting = office.ask("c1", arguments=commands("lost"))
-            office.card(waiting.call)
-            server.serving.stop()
-            answer = waiting.future.result(timeout=LONGEST_S)
-            assert answer.decision == "deny"
-            assert "no one decided in time" in answer.reason
-
-    def test_the_token_of_the_installation_comes_first(
-        self, shared: tuple[ConfirmServer, Clock], tmp_path: Path
-    ) -> None:
-        server, clock = shared
-        home = tmp_path / "home"
-        write_record(home, Record(host=CODEX, token=server.agent("codex-of-ann")))
-        with office_of(home, server, clock, token="wrong") as (office, _):
-            waiting = office.ask("c1", host=CODEX, arguments=commands("installed"))
-            assert office.card(waiting.call).requester == "codex-of-ann"
-            waiting.deny()
-
-
-def test_the_judge_knows_whose_refusal_it_was(office: Office, gate: HostGate) -> None:
-    """All that the gate and the client say to a model, as each host records it."""
-    expired = office.ask("c1", arguments=commands("judged 1"))
-    office.card(expired.call)
-    office.clock.forward(301)
-    gone = threading.Event()
-    left = office.ask("c2", gone.is_set, arguments=commands("judged 2"))
-    office.card(left.call)
-    gone.set()
-    cancelled = office.ask("c3", arguments=commands("judged 3"))
-    with ConfirmClient(office.server.url, office.server.agent("builder")) as agent:
-        agent.cancel(office.card(cancelled.call).id)
-    approved = office.ask("c4", arguments=commands("judged 4"))
-    approved.approve()
-    said = [
-        ("person", office.ask("c5", arguments=commands("judged 5")).deny().reason),
-        ("person", office.ask("c6", arguments=commands("judged 6")).deny(_MISLEADING).reason),
-        ("nobody", expired.answer.reason),
-        ("nobody", left.answer.reason),
-        ("nobody", cancelled.answer.reason),
-        ("rule", office.ask("c4", arguments=commands("judged 4")).answer.reason),
-        ("rule", gate.decide(CLAUDE, office.call("", arguments={"command": "rm -rf /"})).reason),
-        ("nobody", unavailable(CLAUDE)),
-        ("nobody", gate.decide(CLAUDE, office.call("c7")).reason),
-    ]
-    misses = []
-    for by, reason in said:
-        for name, call in recorded(reason).items():
-            verdict = judge(call)
-            if (verdict.status, verdict.by) != ("refused", by):
-                misses.append(f"{name}: {verdict.status} by {verdict.by}, not {by}: {reason}")
-    assert not misses, "\n".join(misses)
-
-
-_MISLEADING = "Permission denied in plan mode: no such file, see the hook's approval settings"
 
 
 def recorded(reason: str) -> dict[str, Call]:

@@ -15,10 +15,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
-from journeyman.hosts import client, hermes, hermes_openings, hermes_requests
+from journeyman.hosts import client, hermes, hermes_openings
 from journeyman.hosts.client import socket_path
 from journeyman.hosts.hermes import HermesPlugin
 from journeyman.hosts.hermes_gate import RISKY_TOOLS, UNAVAILABLE
@@ -218,12 +217,6 @@ def free_port() -> int:
         return port
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer than Hermes should wait."""
-    monkeypatch.setattr(hermes_openings, "WAIT_S", LONGEST_S)
-
-
 def plugged(home: Path, context: Any = None) -> Any:
     context = context or Context()
     HermesPlugin(Link(str(home))).register(context)
@@ -309,22 +302,6 @@ def test_what_is_left_alone(home: Path) -> None:
         assert begun.added() == "[]", "cold sessions stay cold"
 
 
-def test_subagents_if_the_settings_say_so(home: Path) -> None:
-    configure(home, "subagents = true")
-    with resident(home):
-        assert "check-index" in Session(plugged(home), "s1", "subagent").added()
-
-
-def test_messages_that_a_person_configured_are_no_answers(home: Path) -> None:
-    with resident(home):
-        context = plugged(home)
-        session = Session(context, "s1")
-        asked, prefill = session.messages.pop(), {"role": "assistant", "content": "Hello."}
-        session.messages += [{"role": "user", "content": "Hi."}, prefill, asked]
-        context.hooks["pre_llm_call"](session_id="s1", user_message=TASK, is_first_turn=True)
-        assert "check-index" in session.added()
-
-
 def test_the_task_of_a_scheduled_job_is_compared_without_its_preamble() -> None:
     texts = {
         f"{PREAMBLE}\n\n{TASK}": TASK,
@@ -334,16 +311,16 @@ def test_the_task_of_a_scheduled_job_is_compared_without_its_preamble() -> None:
         "[1] is a citation\n\nread it": "[1] is a citation\n\nread it",
         "": "",
     }
-    assert {text: hermes_requests.task_text(text) for text in texts} == texts
+    assert {text: hermes_openings.task_text(text) for text in texts} == texts
     parts = [{"type": "text", "text": f"{PREAMBLE}\n\n{TASK}"}, {"type": "image_url"}]
-    assert hermes_requests.task_text(parts) == TASK
+    assert hermes_openings.task_text(parts) == TASK
 
 
 def test_the_forms_of_requests() -> None:
     user = {"role": "user", "content": "now"}
     example = [{"type": "message", "role": "user", "content": "then"}]
     blocks = [{"type": "text", "text": "A", "cache_control": {"type": "ephemeral"}}]
-    added = hermes_requests.with_opening
+    added = hermes_openings.with_opening
     note = {"type": "text", "text": "B"}
     assert added({"system": blocks, "messages": [user]}, "anthropic", "B", []) == {
         "system": [*blocks, note],
@@ -360,19 +337,6 @@ def test_the_forms_of_requests() -> None:
         "messages": [{"role": "system", "content": [*blocks, note]}, user]
     }
     assert added({"messages": [user]}, "openai", "B", [])["messages"][0]["content"] == "B"
-
-
-def test_another_form_of_the_same_opening(home: Path) -> None:
-    with resident(home):
-        session = Session(plugged(home), "s1")
-        chat = session.added()
-        call = {"type": "function_call", "call_id": "c1", "name": "terminal", "arguments": "{}"}
-        items = [{"role": "user", "content": TASK}, call]
-        request = {"instructions": "You are Hermes.", "input": items, "tools": [TERMINAL]}
-        sent = session.send(request, api_mode="codex_responses")
-        system = json.loads(f"[{json.dumps(chat)}]")[0].partition("[{")[0]
-        assert sent["instructions"] == f"You are Hermes.{system}"
-        assert [item.get("type") for item in sent["input"]].count("function_call") > 1
 
 
 @pytest.mark.parametrize(
@@ -396,17 +360,6 @@ def test_wrong_answers_leave_the_session_cold_and_block_the_call(
         session = Session(context, "s1")
         assert session.added() == "[]"
         assert called(context, "git push") == UNAVAILABLE
-
-
-def test_a_slow_process_costs_the_deadline_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hermes_openings, "WAIT_S", 0.2)
-    with stand_in(tmp_path / "home", None) as received:
-        session = Session(plugged(tmp_path / "home"), "s1")
-        assert session.added() == "[]"
-        assert session.added() == "[]"
-        assert sum(b" opening " in one for one in received) == 1
 
 
 def test_a_home_that_cannot_be_used(tmp_path: Path) -> None:
@@ -440,14 +393,6 @@ def test_calls_that_no_rule_names_run_and_others_need_a_service(home: Path) -> N
     verdict = judge(_call(json.dumps({"error": refusal})))
     assert verdict.status == "refused", verdict
     assert judge(_call(json.dumps({"error": UNAVAILABLE}))).status == "refused"
-
-
-def test_further_tools_that_the_settings_name(home: Path) -> None:
-    configure(home, 'gate_tools = ["mcp__bank__*"]')
-    with resident(home):
-        context = plugged(home)
-        assert called(context, "x", tool="mcp__bank__pay").startswith("Blocked by Journeyman")
-        assert called(context, "x", tool="mcp__weather__ask") == {"command": "x"}
 
 
 def test_edited_arguments_run_and_nothing_else(tmp_path: Path) -> None:
@@ -589,15 +534,6 @@ def test_only_what_is_installed_is_registered(tmp_path: Path) -> None:
         assert [*context.middleware] == kinds[part]
     write_record(tmp_path, Record(host="hermes"))
     assert plugged(tmp_path).hooks.keys() == set().union(*events.values())
-
-
-def test_waiting_for_a_person(tmp_path: Path) -> None:
-    answers = [ok({"decision": "wait"}), ok({"decision": "wait"}), ok({"decision": "allow"})]
-    with stand_in(tmp_path / "home", answers) as received:
-        assert called(plugged(tmp_path / "home"), "git push") == {"command": "git push"}
-    asked = [json.loads(one.partition(b"\n")[2]) for one in received]
-    assert len({one["call_id"] for one in asked}) == 1, "it is the same confirmation"
-    assert [one["wait_s"] for one in asked] == [1.0, 5.0, 5.0]
 
 
 def test_the_command_in_a_session(home: Path) -> None:

@@ -1,7 +1,6 @@
 """The hooks of Claude Code and Codex: what each event prints."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +44,6 @@ class TestContext:
             assert desk.context("UserPromptSubmit", prompt=prompt) == "", prompt
         assert desk.context("UserPromptSubmit", prompt=f"/srv/notes is wrong. {TASK}")
 
-    def test_other_events_print_nothing(self, desk: Desk) -> None:
-        for event in ("Notification", "PreCompact", "SubagentStop", "Unheard", ""):
-            assert desk.hook(event) is None
-        assert desk.hook("PostToolUse", tool_name="Bash", tool_input=CHECK) is None
-        assert desk.hook("Stop", transcript_path=None) is None
-        assert desk.events == []
-
     def test_subagents_get_openings_only_on_request(
         self, experience: Experience, tmp_path: Path
     ) -> None:
@@ -81,16 +73,6 @@ class TestForks:
         record = desk.journeyman.host_sessions.find("codex", "child")
         assert record is not None
         assert record.opening in project
-
-    @pytest.mark.parametrize("line", ["", "[]", "{}", '{"payload": 3}', "\xff", '{"payload": {}}'])
-    def test_a_log_without_a_parent(self, desk: Desk, tmp_path: Path, line: str) -> None:
-        log = tmp_path / "log.jsonl"
-        log.write_bytes(line.encode("latin-1"))
-        os.mkfifo(tmp_path / "pipe")
-        for path in (str(log), str(tmp_path), str(tmp_path / "pipe"), "/nowhere", "a\0b"):
-            started = {"source": "resume", "transcript_path": path}
-            assert desk.context("SessionStart", "s1", "codex", **started) == ""
-        assert desk.context("UserPromptSubmit", "s1", "codex", prompt=TASK) == ""
 
 
 class TestHints:
@@ -212,7 +194,7 @@ class TestImports:
             ):
                 path = str(tmp_path / f"{number}.jsonl")
                 assert desk.hook(event, host=host, transcript_path=path) is None
-                assert queue.waiting == number + 1
+                assert len((tmp_path / "imports.jsonl").read_text().split()) == number + 1
             assert desk.ask("import", "opencode", session="s", path="/logs/opencode.db") == {}
-            assert queue.waiting == 4
+            assert len((tmp_path / "imports.jsonl").read_text().split()) == 4
             assert desk.events == []

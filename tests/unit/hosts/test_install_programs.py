@@ -11,7 +11,6 @@ import pytest
 from tests.program import PYTHON_SCRIPT
 from tests.tables import table
 
-from journeyman import Journeyman
 from journeyman.hosts.installation.codex_trust import read_hooks, steps
 from journeyman.hosts.installation.hermes_environment import (
     HermesEnvironment,
@@ -19,10 +18,8 @@ from journeyman.hosts.installation.hermes_environment import (
     find_interpreter,
 )
 from journeyman.hosts.installation.hook_probe import FiredHook
-from journeyman.hosts.installation.installer import Installer
 from journeyman.hosts.installation.programs import find_program, host_file
 from journeyman.hosts.installation.service_unit import service_file
-from journeyman.hosts.installation.status import inspect_machine
 from journeyman.version import __version__
 
 PROGRAM = ("/opt/py/bin/python", "-P", "-m", "journeyman", "--home", "/h", "serve")
@@ -169,18 +166,6 @@ def test_a_slow_answer_is_noted(event: str) -> None:
     assert "That is slow." in slow.found
     broken = FiredHook(event=event, output="[]").judge("codex")
     assert broken.advice.endswith("journeyman hosts install codex")
-
-
-def test_hosts_come_before_the_extras_of_this_machine(tmp_path: Path) -> None:
-    environ = {"HOME": str(tmp_path), "PATH": str(tmp_path)}
-    hooks = tmp_path / ".codex/hooks.json"
-    hooks.parent.mkdir()
-    hooks.write_text("{")
-    with Journeyman(home=tmp_path / "home", environ=environ) as journeyman:
-        found = inspect_machine(journeyman, Installer(journeyman, environ))
-    names = [finding.what.partition(":")[0] for finding in found]
-    assert names[0] == "program"
-    assert names[names.index("host") + 1 :] == ["extra"] * names.count("extra")
 
 
 class TestService:

@@ -4,7 +4,6 @@ and later, when something has changed.
 
 import json
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,7 +14,6 @@ from msgspec import Struct
 
 from journeyman.configuration import FLAG, Configuration
 from journeyman.facade.finding import Finding, Status
-from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation import codex_trust
 from journeyman.hosts.installation.codex_trust import Step
 from journeyman.hosts.installation.hermes_environment import PLUGIN
@@ -33,7 +31,6 @@ FIRST_BLOCKING = (2, 1, 295)
 """The first version of Claude Code that knows `onFailure`."""
 
 _SKIPS_HOOKS = "disableAllHooks"
-_EXTRA = "extra"
 
 
 class HostStatus(Struct, frozen=True, kw_only=True):
@@ -104,14 +101,6 @@ def steps_after(installer: Installer, name: str) -> list[str]:
         text = "No one may decide on held calls yet. Create a login for yourself"
         steps.append(f"{text}: {ADD_APPROVER}")
     return [*steps, f"Try it: journeyman hosts check {name}"]
-
-
-def inspect_machine(journeyman: Journeyman, installer: Installer) -> list[Finding]:
-    """Return everything that a check of this machine finds: the extras, which are many, last."""
-    found = journeyman.diagnose()
-    extras = [finding for finding in found if finding.what.startswith(_EXTRA)]
-    others = [finding for finding in found if not finding.what.startswith(_EXTRA)]
-    return [*others, *host_findings(installer), *extras]
 
 
 def host_findings(installer: Installer) -> list[Finding]:
@@ -193,7 +182,7 @@ def install_command(name: str, record: Record | None) -> str:
 def notes_before(installer: Installer, configuration: Configuration, plan: Plan) -> list[str]:
     """Return what a person should know before they agree to an installation."""
     name = plan.target.name
-    notes = [*_setting_notes(configuration, name), *_python_notes(installer.around.python)]
+    notes = [*_setting_notes(configuration, name)]
     if name not in INSTALLABLE:
         return notes
     found = installer.program(name)
@@ -227,14 +216,6 @@ def _setting_notes(configuration: Configuration, name: str) -> Iterator[str]:
                 f"{key} is set by {where}, which {'the service' if name == SERVICE else 'hooks'} "
                 f"will not have. To keep it: journeyman config set {key} VALUE"
             )
-
-
-def _python_notes(python: str) -> Iterator[str]:
-    if python.startswith(f"{tempfile.gettempdir()}/") or "/.cache/uv/" in python:
-        yield (
-            f"{python} belongs to a temporary environment. When it is deleted, hosts can no longer "
-            "call Journeyman. Install Journeyman permanently, then run this command from there."
-        )
 
 
 def _gate_notes(installer: Installer, configuration: Configuration) -> Iterator[str]:
