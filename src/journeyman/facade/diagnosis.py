@@ -153,8 +153,8 @@ def _replace_database(path: Path | None, program: str) -> str:
 
 def _database_advice(error: str, path: Path | None, program: str) -> str:
     """Return the command that mends a database that cannot be opened."""
-    if "newer Journeyman" in error:
-        return "pip install --upgrade journeyman"
+    if "another version" in error:
+        return _replace_database(path, program)
     if path is None:
         return f"{program} config set database postgresql://USER:PASSWORD@HOST/NAME"
     if "locked" in error:
