@@ -584,7 +584,7 @@ class TestClient:
         assert house.hook("PreToolUse", {"tool_name": "Bash"}).is_denial
         assert len(house.failures) == 2
         served = house.command("serve", "--no-jobs", code=1)
-        assert "Upgrade this program" in served.stderr
+        assert "made by another version" in served.stderr
 
     def test_a_hanging_child_is_ended_in_time(self, house: House) -> None:
         # It cannot read its settings before something is written to them.

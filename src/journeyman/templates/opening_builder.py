@@ -358,8 +358,11 @@ class _OpeningRequest:
     def _style(self, candidates: Sequence[Candidate]) -> Style:
         if self._limits.alike:
             return "messages"
+        if self._tools:
+            is_known = not SHELLS.isdisjoint(self._tools) or len(KNOWN_TOOLS & {*self._tools}) > 1
+            return "text" if is_known else "messages"
         nearest = candidates[:_JUDGED_BY]
-        tools = self._tools or [step.tool for one in nearest for step in one.pattern.steps]
+        tools = [step.tool for candidate in nearest for step in candidate.pattern.steps]
         known_count = sum(tool in KNOWN_TOOLS for tool in tools)
         return "messages" if 2 * known_count < len(tools) else "text"
 
