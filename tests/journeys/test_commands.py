@@ -171,7 +171,7 @@ class TestSessions:
         assert f"{total} sessions found" in error
         assert "1 session shown" in filled("sessions", "list", "--limit", 1).stdout
         assert "shown" not in filled("sessions", "list", "--limit", total).stdout
-        assert "Recorders" in filled("sessions", "list", "--source", "nosuch", code=1).stderr
+        assert "There are: " in filled("sessions", "list", "--source", "nosuch", code=1).stderr
         assert filled.json("sessions", "list", "--source", "nosuch") == []
 
     def test_show_and_its_parts(self, filled: Command) -> None:
@@ -362,7 +362,7 @@ class TestSessions:
                 places.add(place)
                 opened = filled("sessions", "show", session, place, number).stdout
                 assert word in opened.lower(), line
-        assert places == {"--call", "--message"}
+        assert places == {"--message"}
 
     def test_the_list_leaves_most_of_the_width_to_the_title(self, filled: Command) -> None:
         rows = filled.json("sessions", "list", "--limit", 1000)

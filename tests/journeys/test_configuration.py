@@ -91,7 +91,8 @@ def test_doctor_outlives_what_it_reports(command: Command) -> None:
     command("sessions", "list")
     with sqlite3.connect(database, isolation_level=None) as other:
         other.execute("UPDATE schema_version SET number = 9999")
-        assert problem(command, "database") == "pip install --upgrade journeyman"
+        moved = f"mv {database} {database}.damaged && journeyman import"
+        assert problem(command, "database") == moved
         other.execute("PRAGMA journal_mode=DELETE")
         other.execute("BEGIN EXCLUSIVE")
         assert problem(command, "database").startswith(f"fuser -v {database}")

@@ -172,6 +172,18 @@ def test_what_works_is_shown(experienced: Journeyman) -> None:
     assert other.briefing.files == ()
 
 
+def test_shell_commands_of_one_agent_fit_the_shell_of_another(experienced: Journeyman) -> None:
+    experienced.learn()
+    command = {"type": "object", "properties": {"command": {"type": "string"}}}
+    hermes = [
+        {"name": "terminal", "input_schema": {**command, "required": ["command"]}},
+        {"name": "read_file", "input_schema": {"type": "object"}},
+        {"name": "patch", "input_schema": {"type": "object"}},
+    ]
+    opening = experienced.opening("commit this", project="app", tools=hermes)
+    assert {tool for pattern in opening.patterns for tool in pattern.tools} == {"terminal"}
+
+
 @table(
     "task",
     [

@@ -118,9 +118,9 @@ def test_an_unknown_project(worked: Command) -> None:
         worked("profile", "--project", "websit", code=1).stderr,
         worked("learn", "--project", "websit", code=1).stderr,
     ):
-        assert "Projects: website, " in " ".join(done.split())
+        assert "There are: website, " in " ".join(done.split())
     built = worked("templates", "build", "x", "--project", "websit", code=1)
-    assert "None has the project 'websit'. Projects: website, " in built.stderr
+    assert "None matches the project 'websit'. There are: website, " in built.stderr
 
 
 def test_comparing_within_a_project(worked: Command) -> None:

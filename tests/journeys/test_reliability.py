@@ -152,7 +152,7 @@ class TestProfile:
         one = filled.json("profile", "--platform", "cli", "--source", "hermes")
         assert one["calls"] == next(each["calls"] for each in groups if each["name"] == "cli")
         said = " ".join(filled("profile", "--platform", "fax", code=1).stderr.split())
-        assert "None has the platform 'fax'. Platforms: " in said
+        assert "None matches the platform 'fax'. There are: " in said
         assert "cli" in said
         session = filled.json("sessions", "list", "--platform", "cli", "--limit", 1)[0]["session"]
         assert "platform    cli" in filled("sessions", "show", session["id"]).stdout
@@ -224,7 +224,7 @@ class TestBadInput:
         assert "There are no sessions" in self.told(command, "profile")
         record(command, "quiet")
         said = command("profile", "--source", "nope", code=1).stderr
-        assert "None has the recorder 'nope'. Recorders: mine." in said
+        assert "None matches the recorder 'nope'. There are: mine." in said
         command("sessions", "delete", "quiet", "--yes")
         assert "nothing to draw" in command("profile", "--plot", "a.svg", code=1).stderr
 

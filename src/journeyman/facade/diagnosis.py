@@ -142,14 +142,14 @@ def _database(settings: Settings, program: str, now: float) -> list[Finding]:
 
 def _database_advice(error: str, path: Path | None, program: str) -> str:
     """Return the command that mends a database that is damaged or cannot be opened."""
-    if "newer Journeyman" in error:
-        return "pip install --upgrade journeyman"
     if path is None:
         return f"{program} config set database postgresql://USER:PASSWORD@HOST/NAME"
     quoted = shlex.quote(str(path))
     if "locked" in error:
         return f"fuser -v {quoted}  (shows the process to wait for)"
-    if path.is_dir() or any(word in error for word in ("not a database", "malformed", "damaged")):
+    if path.is_dir() or any(
+        word in error for word in ("another version", "not a database", "malformed", "damaged")
+    ):
         return f"mv {quoted} {quoted}.damaged && {program} import"
     return "" if os.access(path, os.R_OK | os.W_OK) else _make_yours(path)
 

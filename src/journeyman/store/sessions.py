@@ -5,6 +5,7 @@ verdicts.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise, takewhile
 from typing import Any, Unpack, cast
 
 import msgspec
@@ -95,18 +96,23 @@ class Sessions(Repository):
         return [overviews[id_] for id_ in session_ids if id_ in overviews]
 
     def short_ids(self, session_ids: Iterable[str]) -> dict[str, str]:
-        """Return the first eight characters of each id, or the whole id where these are not enough
-        to identify it in this store.
+        """Return the shortest prefix of each id that identifies it in this store, of at least eight
+        characters, so that it is unlikely to become ambiguous soon.
         """
         wanted = set(session_ids)
-        beginning = sa.func.substr(sessions.c.id, 1, _MIN_ID).label("beginning")
-        query = sa.select(beginning).group_by(beginning).having(sa.func.count() > 1)
-        prefixes = {id_[:_MIN_ID] for id_ in wanted}
-        shared = {
-            row.beginning
-            for row in self._read_in("looking up sessions", query, beginning, prefixes)
+        beginning = sa.func.substr(sessions.c.id, 1, _MIN_ID)
+        with self._reading("looking up sessions") as connection:
+            prefixes = {id_[:_MIN_ID] for id_ in wanted}
+            rows = select_in(connection, sa.select(sessions.c.id), beginning, prefixes)
+            alike = sorted(row.id for row in rows)
+        # Of sorted ids, each has the longest common beginning with one of its neighbours.
+        shared = [_shared(*pair) for pair in pairwise(alike)]
+        lengths = map(max, [0, *shared], [*shared, 0])
+        return {
+            id_: id_[: max(_MIN_ID, length + 1)]
+            for id_, length in zip(alike, lengths, strict=True)
+            if id_ in wanted
         }
-        return {id_: id_ if id_[:_MIN_ID] in shared else id_[:_MIN_ID] for id_ in wanted}
 
     def messages(self, session_id: str) -> Iterator[Message]:
         """Yield the messages of a session in order."""
@@ -280,6 +286,12 @@ class Sessions(Repository):
             erase_deleted_words(connection)
         self._erase_log()
         return overview
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many characters two ids have in common at their beginning."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:

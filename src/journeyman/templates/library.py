@@ -238,9 +238,7 @@ class Library:
         return self._store.templates.delete(*parse_reference(reference))
 
     def redacted(self, reference: str) -> Template:
-        """Return a template redacted again, to be passed on: an earlier release knew fewer
-        secrets.
-        """
+        """Return a template redacted by the present rules, to be passed on."""
         from journeyman.redaction.redactor import redacted_record  # noqa: PLC0415 - loads slowly
 
         return redacted_record(self.get(reference))
