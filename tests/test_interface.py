@@ -45,7 +45,6 @@ def test_nothing_published_is_missing_and_everything_is_listed() -> None:
 
 
 RENAMED = {
-    "jobs add": {"--workdir": "--workspace", "--tz": "--timezone"},
     "open": {"--max": "--max-patterns"},
     "templates create": {"--max-examples": "--max-patterns"},
     "templates import": {"--name": "--as"},
