@@ -43,9 +43,6 @@ tier = "forbidden"
 action = "pay_bill"
 tier = "ask"
 edits = ["amount"]
-[rules.schema]
-type = "object"
-properties.amount = { type = "integer", maximum = 1000 }
 
 [[rules]]
 action = "sign_contract"
@@ -684,12 +681,10 @@ class TestEdit:
             {"amount": 900, "to": "EVE"},
             {"amount": 900},
             {"amount": 900, "to": "ACME", "cc": 1},
-            {"amount": 1_001, "to": "ACME"},
-            {"amount": "900", "to": "ACME"},
         ],
-        ids=["not_allowed", "removed", "added", "violates_schema", "wrong_type"],
+        ids=["not_allowed", "removed", "added"],
     )
-    def test_edit_is_limited_by_policy_and_schema(
+    def test_edit_is_limited_by_policy(
         self, server: ConfirmServer, details: dict[str, Any]
     ) -> None:
         card = server.submit(action="pay_bill", details={"amount": 900, "to": "ACME"})

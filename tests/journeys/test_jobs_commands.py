@@ -74,7 +74,7 @@ def desk(new_home: Path, tmp_path: Path) -> Desk:
 
 def test_adding_says_back_what_was_understood(desk: Desk) -> None:
     said = desk.jobs(
-        "add", "in 30m", *DAILY[1:], "--timezone", "asia/tokyo", "--script", "later.sh"
+        "add", "in 30m", *DAILY[1:], "--timezone", "Asia/Tokyo", "--script", "later.sh"
     )
     assert "Added: look-at-the-disks" in said
     assert "Once, in 30 minutes, on " in said

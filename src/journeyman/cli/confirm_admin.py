@@ -3,6 +3,7 @@ of all events and its verification, and the rules.
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def whitelist() -> None:
 
 
 @command(whitelist, "list", "list --json", render=confirm_view.show_whitelist)
-def list_entries(journeyman: Journeyman) -> list[ListedEntry]:
+def list_entries(journeyman: Journeyman) -> Sequence[ListedEntry]:
     """List the entries of the whitelist, and how often each was used."""
     return confirm_options.approver_client(journeyman).whitelist()
 
@@ -116,7 +117,7 @@ def audit() -> None:
 @command(audit, "list", "list --confirmation 5f0c2d… --json", render=confirm_view.show_audit)
 @limit_option
 @option("--confirmation ID", "Only events of this confirmation, by its full id.", default="")
-def list_events(journeyman: Journeyman, **filters: Any) -> list[ListedEvent]:
+def list_events(journeyman: Journeyman, **filters: Any) -> Sequence[ListedEvent]:
     """List events, newest first. This queries the service with an approver's key."""
     return confirm_options.approver_client(journeyman).audit(**filters)
 

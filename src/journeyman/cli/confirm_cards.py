@@ -185,7 +185,7 @@ def _cancel_on_interrupt(client: "ConfirmClient", card: Card) -> Iterator[None]:
     type=click.Choice(get_args(ConfirmationStatus)),
 )
 @limit_option
-def list_(journeyman: Journeyman, **filters: Any) -> list[Card]:
+def list_(journeyman: Journeyman, **filters: Any) -> Sequence[Card]:
     """List confirmations, newest first.
 
     With an approver's key, lists all of them; with an agent's token, only its own.

@@ -47,11 +47,7 @@ _name_argument = click.argument("name")
 @click.argument("schedule")
 @click.argument("prompt", nargs=-1, metavar="[PROMPT]")
 @option("--name", "Name of the job (default: from the prompt).", default="")
-@option(
-    "--timezone ZONE",
-    "Time zone of the schedule (default: yours).",
-    default="",
-)
+@option("--timezone ZONE", "Time zone of the schedule (default: yours).", default="")
 @option("--prompt-file FILE", "Read the prompt from FILE (- for standard input).")
 @option("--skill", "Skill for the agent to follow; repeatable.", dest="skills", multiple=True)
 @option("--script FILE", "Script in the home's scripts folder; the agent gets its output.")
@@ -69,11 +65,7 @@ _name_argument = click.argument("name")
     multiple=True,
 )
 @option("--warm auto|NAME|off", "Examples to start with (default auto).")
-@option(
-    "--workspace FOLDER",
-    "Folder to work in (default: the current one).",
-    dest="workdir",
-)
+@option("--workspace FOLDER", "Folder to work in (default: the current one).", dest="workdir")
 @option(
     "--deliver PLACE",
     "Where to deliver: terminal, file:/path or an Apprise URL; repeatable.",

@@ -107,7 +107,7 @@ class JobRunner:
         if not Path(job.workdir).is_dir():
             raise JobBlocked(
                 f"The job works in {job.workdir}, which is not a folder. Create it, or change the "
-                "job with --replace --workdir FOLDER."
+                "job with --replace --workspace FOLDER."
             )
         if job.script:
             resolve_script(self._scripts_folder, job.script)

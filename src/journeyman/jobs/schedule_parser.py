@@ -4,6 +4,7 @@ import re
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from cronsim import CronSim
 from msgspec import Struct
 
 from journeyman.jobs.occurrences import NICKNAMES, check_cron, describe_cron
@@ -140,7 +141,13 @@ def _parse_date(text: str, zone: ZoneInfo, now: float) -> ParsedSchedule:
         raise WrongInput(f"the year {date.year} is out of range")
     if date.tzinfo is not None:
         return _one_time(text, zone, now, date.timestamp())
-    return _one_time(text, zone, now, date.replace(tzinfo=zone).timestamp())
+    local = date.replace(tzinfo=zone)
+    at = local.timestamp()
+    if datetime.fromtimestamp(at, zone).replace(tzinfo=None, fold=0) != date:
+        # The clocks skip it: it runs right after the gap.
+        expression = f"{date.minute} {date.hour} {date.day} {date.month} *"
+        at = next(CronSim(expression, local - timedelta(days=1))).timestamp()
+    return _one_time(text, zone, now, at)
 
 
 def _cron_schedule(text: str, zone: ZoneInfo, expression: str, description: str) -> ParsedSchedule:
