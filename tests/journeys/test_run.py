@@ -375,12 +375,6 @@ class TestReviews:
         assert "Nothing is left to undo" in desk("review", "undo", listed["id"]).stdout
         assert "(undone)" in desk("review", "show", listed["id"]).stdout
 
-    def test_unknown_sessions_and_reviews(self, desk: Desk) -> None:
-        assert "no session 'nothing'" in desk("review", "nothing", code=1).stderr
-        for verb in ("show", "undo"):
-            assert "journeyman review list" in desk("review", verb, "nothing", code=1).stderr
-        assert "No session has been reviewed yet" in desk("review", "list").stdout
-
     def test_a_review_after_a_turn_prints_one_line(self, desk: Desk) -> None:
         desk.server.then(*[reviewing(remember())] * 3)
         done = desk.run(WISH, "--review", **EVERY_TURN)
@@ -406,17 +400,6 @@ class TestReviews:
         assert "\nbackground_review " in shown
         assert desk.session()["overview"]["messages"] == 3
 
-    def test_nothing_to_keep_is_a_success(self, desk: Desk) -> None:
-        desk.server.then(*[reviewing()] * 2)
-        done = desk.run(WISH, "--review", **EVERY_TURN)
-        assert done.stderr == "Review: nothing to keep.\n"
-        assert [one["status"] for one in desk.json("review", "list")] == ["unchanged"]
-
-    def test_no_review_overrides_the_setting(self, desk: Desk) -> None:
-        desk.server.then(*[reviewing(remember())] * 3)
-        desk.run(WISH, "--no-review", JOURNEYMAN_REVIEW_ENABLED="true", **EVERY_TURN)
-        assert len(desk.server.chats) == 1
-
     def test_a_failed_review_is_reported_once_and_does_not_fail_the_run(self, desk: Desk) -> None:
         desk.server.then(says("Gut."), fails(401, "no such key"))
         done = desk.run(WISH, "--review", **EVERY_TURN)
@@ -424,17 +407,6 @@ class TestReviews:
         (line,) = done.stderr.splitlines()
         assert line.startswith("The review failed: ")
         assert [one["status"] for one in desk.json("review", "list")] == ["failed"]
-
-    def test_ctrl_c_skips_a_review(self, desk: Desk) -> None:
-        desk.server.then(says("Gut."), waits())
-        running = desk.start("run", WISH, "--workspace", "work", "--review", **EVERY_TURN)
-        until(lambda: len(desk.server.chats) == 2)
-        running.signal(signal.SIGINT)
-        done = running.wait(code=0)
-        assert "Gut." in done.stdout
-        assert "run the command again" not in done.stderr
-        assert "nothing to keep" not in done.stderr
-        assert [one["status"] for one in desk.json("review", "list")] == ["cancelled"]
 
 
 def test_runs_of_the_agent_become_experience(desk: Desk) -> None:

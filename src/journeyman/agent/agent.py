@@ -61,9 +61,7 @@ def system_prompt(workspace: Path, knowledge: str = "", briefing: str = "") -> s
 
 
 class SessionSetup(Struct, frozen=True, kw_only=True):
-    """What new sessions start with, and what is recorded about them. `requested_model` is the model
-    name that the caller asked for.
-    """
+    """What new sessions start with, and what is recorded about them."""
 
     system_prompt: Callable[[], str]
     opening: OpeningFor = lambda task, _tools: Opening(task=task)
@@ -71,8 +69,6 @@ class SessionSetup(Struct, frozen=True, kw_only=True):
     workspace: str = ""
     project: str = ""
     tags: tuple[str, ...] = ()
-    requested_model: str = ""
-    new_id: Callable[[], SessionId] | None = None
 
 
 @dataclass(kw_only=True, eq=False)
@@ -219,7 +215,6 @@ class Agent:
         details: dict[str, Any] = {
             "lead": lead,
             "provider": self.model.provider,
-            "asked_model": setup.requested_model,
             "tools": list(self.toolbox.names),
             "warm": not opening.is_empty,
         }
@@ -230,7 +225,7 @@ class Agent:
                 "patterns": [pattern.id for pattern in opening.patterns],
             }
         session = Session(
-            id=setup.new_id() if setup.new_id else _dated_id(at),
+            id=_dated_id(at),
             source=SOURCE,
             agent=SOURCE,
             model=self.model.name,

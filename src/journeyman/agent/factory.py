@@ -229,7 +229,6 @@ class AgentFactory:
             workspace=str(workspace),
             project=self._experience.find_project(workspace),
             tags=options.tags,
-            requested_model=options.model if isinstance(options.model, str) else "",
         )
 
     def _is_reviewed(self, options: AgentOptions, tools: Sequence[Tool]) -> bool:

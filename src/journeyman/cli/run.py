@@ -32,7 +32,6 @@ from journeyman.text.display import readable
 if TYPE_CHECKING:
     from journeyman.agent.agent import Agent
 
-_TAIL_LENGTH = 60
 _REVIEW_POLL_S = 0.1
 _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
 _STOP_MESSAGES = {
@@ -120,9 +119,7 @@ def run(
     message = "Stopping; finished steps are stored. Press Ctrl-C again to stop immediately."
     with context.graceful_stop(message, notify=display.notify) as stopping, agent:
         display.start(agent.model)
-        turn = agent.run_conversation(
-            text, on_step=display.add_step, on_text=display.add_text, cancelled=stopping.is_set
-        )
+        turn = agent.run_conversation(text, on_step=display.add_step, cancelled=stopping.is_set)
         if as_json:
             context.print_json(_turn_json(turn, display.steps, journeyman.judge))
         else:
@@ -158,7 +155,6 @@ class RunDisplay:
         self._console, self._judge, self._quiet = console, judge, quiet
         self._status: Status | None = None
         self.steps: list[Step] = []
-        self._tail = ""
         self._calls = 0
         self._refused = 0
         self._began = time.monotonic()
@@ -174,16 +170,9 @@ class RunDisplay:
     def _print(self, text: str, style: str = "dim") -> None:
         self._console.print(Text(readable(text), style=style))
 
-    def add_text(self, text: str) -> None:
-        """Show text that the model streams."""
-        if self._status is not None:
-            self._tail = (self._tail + text)[-_TAIL_LENGTH:]
-            self._status.update(Text(formatting.one_line(self._tail, _TAIL_LENGTH), style="dim"))
-
     def add_step(self, step: Step) -> None:
         """Store a finished step and show it."""
         self.steps.append(step)
-        self._tail = ""
         if not self._quiet:
             with self.paused():
                 self._show(step)

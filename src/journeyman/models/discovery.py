@@ -4,8 +4,6 @@ asks the one endpoint that it is given.
 """
 
 import http.client
-import queue
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -80,21 +78,7 @@ class ModelList(Struct, frozen=True, kw_only=True):
 def list_models(
     base_url: str, api_key: str = "", *, timeout_s: float = _ENDPOINT_TIMEOUT_S
 ) -> ModelList:
-    """Ask an endpoint for its models, which costs nothing. It gets no more than this time, whether
-    it is slow to be found, to connect or to answer.
-    """
-    answers: queue.SimpleQueue[ModelList] = queue.SimpleQueue()
-    # A thread, because no time limit of a connection covers the lookup of its name.
-    threading.Thread(
-        target=lambda: answers.put(_answered_list(base_url, api_key, timeout_s)), daemon=True
-    ).start()
-    try:
-        return answers.get(timeout=timeout_s)
-    except queue.Empty:
-        return ModelList(unreachable=f"no answer within {timeout_s:g} s")
-
-
-def _answered_list(base_url: str, api_key: str, timeout_s: float) -> ModelList:
+    """Ask an endpoint for its models, which costs nothing."""
     try:
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https"):

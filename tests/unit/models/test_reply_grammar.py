@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
 
-from journeyman.models.chat_template import chat_text
 from journeyman.models.reply_grammar import read_reply, reply_grammar, settled_text
 
 STRING = {"type": "string"}
@@ -122,16 +121,6 @@ def test_only_supported_schema_parts_are_used(schema: object, made: dict[str, ob
     assert value_of(schema) == made
 
 
-def test_references_are_followed_to_a_limit() -> None:
-    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
-    made = grammar_of({"$ref": "#/$defs/node", "$defs": {"node": node}})
-    depth = 0
-    while made:
-        made = made["properties"]["next"]
-        depth += 1
-    assert 2 < depth < 20
-
-
 LS = '{"name": "terminal", "arguments": {"command": "ls"}}'
 RUNS_LS = ("terminal", '{"command": "ls"}')
 
@@ -183,17 +172,6 @@ def read(reply: str) -> tuple[str, list[tuple[str, str]]]:
 )
 def test_read_reply(reply: str, text: str, calls: list[tuple[str, str]]) -> None:
     assert read(reply) == (text, calls)
-
-
-def test_rendered_calls_are_read_back() -> None:
-    arguments = {"command": 'echo "é" </tool_call> <|im_end|>\n'}
-    call = {"name": "terminal", "arguments": json.dumps(arguments)}
-    rendered = chat_text(
-        [{"role": "assistant", "content": "I look.", "tool_calls": [{"function": call}]}]
-    )
-    turn = rendered.split("<|im_start|>assistant\n")[1].removesuffix("<|im_end|>\n")
-    text, [(name, read_back)] = read(turn)
-    assert (text, name, json.loads(read_back)) == ("I look.", "terminal", arguments)
 
 
 pieces = st.sampled_from(

@@ -50,21 +50,6 @@ def test_text_and_reasoning(delta: object, text: str, reasoning: str) -> None:
     assert (reply.text, reply.reasoning) == (text, reasoning)
 
 
-def test_only_the_first_choice_counts() -> None:
-    other = {"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "stop"}]}
-    assert read(choice({"content": "one"}), other, END).reply(()).text == "one"
-
-
-@table(
-    ("said", "reason"),
-    [("stop", "tool_calls"), ("function_call", "tool_calls"), ("length", "length")],
-)
-def test_finish_reason_of_a_reply_with_calls(said: str, reason: str) -> None:
-    call = {"index": 0, "id": "p", "function": {"name": "a", "arguments": "{}"}}
-    reader = read(choice({"tool_calls": [call]}), choice({}, finish_reason=said))
-    assert reader.reply(()).finish_reason == reason
-
-
 @table(
     ("events", "why"),
     [
@@ -308,23 +293,3 @@ def test_llama_cpp_reports_the_cache_in_its_timings() -> None:
     counted = Tokens(input_tokens=1, output_tokens=35, cache_read_tokens=236)
     assert read_tokens({"prompt_tokens": 237, "completion_tokens": 35}, timings) == counted
     assert read_tokens(None, timings) == counted
-
-
-@table(
-    "usage",
-    [None, {}, [], "many", 7, {"prompt_tokens": None}, {"prompt_tokens_details": 3}],
-    ids=repr,
-)
-def test_missing_usage_is_unknown(usage: object) -> None:
-    assert read_tokens(usage, usage) == Tokens()
-
-
-@table("nonsense", [-1, 1.5, "12", True, 10**30, [1], {"a": 1}], ids=repr)
-def test_implausible_counts_are_unknown(nonsense: object) -> None:
-    usage = {
-        "prompt_tokens": nonsense,
-        "completion_tokens": 3,
-        "prompt_tokens_details": {"cached_tokens": nonsense},
-        "completion_tokens_details": {"reasoning_tokens": nonsense},
-    }
-    assert read_tokens(usage) == Tokens(output_tokens=3)

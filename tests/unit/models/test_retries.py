@@ -6,8 +6,6 @@ from tests.tables import table
 from journeyman.models.retries import (
     ADJUSTMENTS,
     CONTEXT_FULL,
-    Failure,
-    delay_s,
     find_adjustment,
     find_retry_after,
 )
@@ -72,13 +70,6 @@ def test_adjustments(text: str, parameter: str) -> None:
     assert find_adjustment(text, [one for one in sent if one != parameter]) is None
 
 
-@table("status", [401, 403, 404, 429])
-def test_other_statuses_take_precedence_over_a_full_window(status: int) -> None:
-    full = "maximum context length"
-    assert not Failure(reason="", next_step="", status=status, body=full).is_context_full
-    assert Failure(reason="", next_step="", status=400, body=full).is_context_full
-
-
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
@@ -101,15 +92,3 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     assert find_retry_after(headers, NOW) == seconds
-
-
-@table(
-    ("failures", "asked_s", "chance", "waited"),
-    [
-        *((failures, None, 0.0, s) for failures, s in ((1, 0.5), (2, 1), (3, 2), (50, 30))),
-        *((3, None, chance, s) for chance, s in ((1.0, 1), (0.5, 1.5))),
-        *((1, asked, 1.0, s) for asked, s in ((9, 9), (1e9, 120))),
-    ],
-)
-def test_delays(failures: int, asked_s: float | None, chance: float, waited: float) -> None:
-    assert delay_s(failures, asked_s, lambda: chance) == waited

@@ -6,8 +6,6 @@ import pytest
 from tests.unit.agent.knowledge.changes import add
 
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.records import Write
-from journeyman.records.errors import NotWritten
 
 
 @pytest.fixture
@@ -27,11 +25,6 @@ def hermes(tmp_path: Path) -> Path:
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(text)
     return home
-
-
-def test_empty_knowledge_adds_nothing_to_the_prompt(tmp_path: Path) -> None:
-    assert Knowledge(tmp_path / "none").system_text() == ""
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_system_prompt_contains_memory_and_skills(hermes: Path) -> None:
@@ -83,14 +76,3 @@ def test_hermes_home_keeps_its_format(hermes: Path) -> None:
             assert path.read_bytes() == content
     created = {path for path in hermes.rglob("*") if path.is_file()} - set(others)
     assert created == {hermes / "skills" / ".lock"}
-
-
-def test_failed_check_changes_nothing(hermes: Path) -> None:
-    knowledge = Knowledge(hermes)
-
-    def forbid(write: Write) -> None:
-        raise NotWritten(f"not {write.summary}")
-
-    with pytest.raises(NotWritten, match="not user: added “New”"):
-        knowledge.change("user", lambda: knowledge.memory.plan("user", add("New")), forbid)
-    assert knowledge.memory.entries("user") == ("Name: Ben", "Likes short answers")

@@ -260,14 +260,6 @@ class TestMemoryWrites:
         assert workbench.files() == {}
         assert why in json.dumps(result_of(reviewed), ensure_ascii=False)
 
-    def test_known_entry_is_not_written_again(self, workbench: Workbench) -> None:
-        finished = workbench.turn(remember("The user wants answers in German always."))
-        reviewed = workbench.review(
-            finished, remember("The user wants answers always in German.", "answer in German")
-        )
-        assert reviewed.entries == ()
-        assert "there already" in result_of(reviewed)["error"]
-
     def test_writes_per_review_are_limited(self, workbench: Workbench) -> None:
         finished = workbench.turn()
         lines = [
@@ -370,26 +362,6 @@ class TestSkills:
         )
         assert seen.review.status == "changed", result_of(seen, 1)
 
-    def test_small_patches_must_not_add_up_to_a_rewrite(self, workbench: Workbench) -> None:
-        finished = self.turn_with_skill(workbench)
-        patches = [
-            calls(
-                skill(
-                    "checks",
-                    action="patch",
-                    old_string="\n".join(BODY.splitlines()[start : start + 4]),
-                    new_string="Run `make check --all`, checks.\n" * (start // 4 + 1),
-                ),
-                first=110 + start,
-            )
-            for start in (0, 4, 8, 12)
-        ]
-        reviewed = workbench.review(
-            finished, calls(("skill_view", {"name": "checks"}), first=100), *patches
-        )
-        changed = len(reviewed.entries)
-        assert 1 <= changed < 4
-
 
 class TestUndo:
     def test_undo_of_a_review_reverts_all_its_writes(self, workbench: Workbench) -> None:
@@ -463,17 +435,6 @@ class TestBackground:
             background.consider(workbench.turn(two))
         assert background.wait(LONGEST_S)
         assert len(workbench.store.reviews.list()) - before == expected
-
-    def test_repeated_failure_is_reported_once(
-        self, workbench: Workbench, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        model = ScriptedModel([ModelUnavailable("no answer")], repeats=True)
-        background, notices = self.background(workbench, model)
-        for _ in range(3):
-            background.consider(workbench.turn())
-            assert background.wait(LONGEST_S)
-        assert notices == ["The review failed: no answer"]
-        assert "no answer" in caplog.text
 
     def test_new_turn_cancels_a_running_review(self, workbench: Workbench) -> None:
         started, release = threading.Event(), threading.Event()

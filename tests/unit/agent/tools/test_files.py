@@ -49,14 +49,6 @@ class TestReading:
         (root / "a.txt").write_bytes(data)
         assert use("read_file", path="a.txt").content["content"] == shown
 
-    def test_missing_file_suggests_similar_files(self, use, root):
-        (root / "src").mkdir()
-        (root / "src/parser.py").touch()
-        (root / "zebra").touch()
-        content = use("read_file", path="parsers.py").content
-        assert content["error"] == "File not found: parsers.py"
-        assert content["similar_files"] == ["src/parser.py"]
-
     def test_binary_files_are_flagged(self, use, root):
         (root / "a.bin").write_bytes(b"a\0b")
         assert use("read_file", path="a.bin").content["is_binary"]

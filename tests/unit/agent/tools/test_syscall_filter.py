@@ -13,7 +13,6 @@ from tests.waiting import LONGEST_S
 
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.confinement import ARCHITECTURES, filter_program
-from journeyman.agent.tools.workspace import Workspace
 
 needs_filter = pytest.mark.skipif(
     confinement.why_unconfined() != "" or platform.machine() not in ARCHITECTURES,
@@ -229,9 +228,3 @@ if __name__ == "__main__":
 """
     content = use("execute_code", code=code).content
     assert content["output"].split() == ["child", "pair", "3", "3"]
-
-
-def test_no_filter_without_confinement(root):
-    command = [sys.executable, "-c", "import socket; socket.socket(socket.AF_UNIX); print('made')"]
-    with Workspace(root, confine=False) as workspace:
-        assert workspace.run(command, timeout_s=LONGEST_S, characters=99).output == "made\n"
