@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
