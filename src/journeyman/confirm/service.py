@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 _LOOK_S = 0.5
 """How often overdue cards and a changed policy are looked for."""
+_MOST_ENTRIES = 1_000
 _PAUSE_AFTER_ERROR_S = 2.0
 
 P = ParamSpec("P")
@@ -96,11 +97,14 @@ class Service:
         self._anchoring = threading.Lock()
         self._hub = Hub()
         self._head: tuple[int, str] | None = None
+        self._seen, self._own = 0, set[int]()
+        """The last audit entry that was published, and the later ones of this process."""
         self._upkeep: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Start. Raise AuditBroken if the audit does not reach its anchored head."""
         self._head = self._anchor.checked(self.confirmations)
+        self._seen = self.confirmations.audit_head()[0]
         self._hub.start()
         await self._note("started", "service", policy=self.policy.digest)
         await self._record_policy(self.policy)
@@ -132,7 +136,7 @@ class Service:
         """
         with self.confirmations.writing(self.clock()) as ledger:
             result = work(ledger, *args, **kwargs)
-        cards = ledger.changed.values()
+        self._own.update(entry.seq for entry in ledger.entries)
         try:
             if ledger.entries:
                 head = (ledger.entries[-1].seq, ledger.entries[-1].digest)
@@ -141,11 +145,24 @@ class Service:
                     self._anchor.write(*self._head)
         except OSError as error:
             logger.warning("the head of the audit was not anchored: %s", error)
+        self._publish(ledger.changed.values())
+        return result
+
+    def _publish(self, cards: Collection[Confirmation]) -> None:
         self._hub.publish(cards)
         for card in cards:
             if card.status != "pending":
                 self.on_settled(card)
-        return result
+
+    def _publish_others(self) -> None:
+        """Publish what other processes on this database wrote since the last look."""
+        entries = self.confirmations.audit(limit=_MOST_ENTRIES, after=self._seen)
+        if entries:
+            self._seen = max(entry.seq for entry in entries)
+        ids = {entry.confirmation for entry in entries if entry.seq not in self._own} - {""}
+        self._own = {seq for seq in self._own if seq > self._seen}
+        found = map(self.confirmations.find, ids)
+        self._publish([card for card in found if card is not None])
 
     _note = _writes(Ledger.note)
     check_writes = _writes(Ledger.check_writes)
@@ -273,6 +290,7 @@ class Service:
         while True:
             try:
                 await self._reload_policy()
+                await asyncio.to_thread(self._publish_others)
                 due = await self._expire_due()
                 pause = self._look_s if due is None else due - self.clock()
                 pause = min(max(pause, 0.01), self._look_s)
