@@ -191,17 +191,17 @@ class TestCalls:
             (
                 "request_confirmation",
                 {"action": "x", "description": "y", "details": "amount"},
-                "must be a JSON object",
+                "details is 'amount'",
             ),
             (
                 "request_confirmation",
                 {"action": "x", "description": "y", "details": {}, "timeout_seconds": -5},
-                "from 0 to",
+                "minimum: 0",
             ),
             ("get_confirmation", {}, "needs id"),
             ("get_confirmation", {"id": "../whitelist"}, "is not an id"),
             ("get_confirmation", {"id": "abc"}, "no such confirmation"),
-            ("get_confirmation", {"id": "abc", "wait_seconds": 51}, "from 0 to 50"),
+            ("get_confirmation", {"id": "abc", "wait_seconds": 51}, "maximum: 50"),
             ("redeem_confirmation", {"id": "abc"}, "needs details"),
         ],
         ids=[

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -126,9 +127,8 @@ def test_on_a_terminal_it_asks_and_remembers(tmp_path: Path, ollama: ModelServer
     code, said = run(tmp_path, None, "run", "Say hello.")
     assert code == 0, said
     assert "Hello again." in said
-    assert (tmp_path / ".journeyman" / "config.toml").read_text() == (
-        f'[model]\nname = "qwen3:8b"\nbase_url = "{ollama.base_url}"\n'
-    )
+    written = tomllib.loads((tmp_path / ".journeyman" / "config.toml").read_text())
+    assert written == {"model": {"name": "qwen3:8b", "base_url": ollama.base_url}}
 
 
 def test_a_choice_can_be_for_once(tmp_path: Path, ollama: ModelServer) -> None:

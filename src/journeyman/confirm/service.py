@@ -99,6 +99,7 @@ class Service:
         self._head: tuple[int, str] | None = None
         self._seen, self._own = 0, set[int]()
         """The last audit entry that was published, and the later ones of this process."""
+        self._stopping = asyncio.Event()
         self._upkeep: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -118,10 +119,9 @@ class Service:
     async def stop(self) -> None:
         """Answer waiting requests, and stop."""
         self._hub.close()
+        self._stopping.set()
         if self._upkeep is not None:
-            self._upkeep.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._upkeep
+            await self._upkeep
         await self._note("stopped", "service")
 
     def release_waiters(self) -> None:
@@ -287,7 +287,7 @@ class Service:
         return next_due
 
     async def _run_upkeep(self) -> None:
-        while True:
+        while not self._stopping.is_set():
             try:
                 await self._reload_policy()
                 await asyncio.to_thread(self._publish_others)
@@ -299,7 +299,8 @@ class Service:
                 is_expected = isinstance(error, JourneymanError)
                 logger.warning("the upkeep failed: %s", error, exc_info=not is_expected)
                 pause = _PAUSE_AFTER_ERROR_S
-            await asyncio.sleep(pause)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause)
 
     async def _reload_policy(self) -> None:
         try:

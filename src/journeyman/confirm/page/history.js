@@ -1,38 +1,13 @@
-// Settled confirmations, newest first, below statistics on how people decide: approving nearly
-// everything within seconds means that too many requests need a person.
+// Settled confirmations, newest first.
 
 import { statusPill, tierPill } from "./card.js";
-import { button, el, note } from "./dom.js";
+import { button, el } from "./dom.js";
 import { summary } from "./inbox.js";
 import * as service from "./service.js";
 import { shown } from "./shown_text.js";
-import { many, span, STATUS, TIER, time } from "./words.js";
+import { STATUS, TIER, time } from "./words.js";
 
 const PAGE = 50;
-const TOO_MUCH =
-  "Nearly everything is approved within seconds. Consider a whitelist entry or a rule for what is " +
-  "always approved, so that the rest gets more attention.";
-const FATIGUE = { decided: 20, rate: 0.95, seconds: 10 };
-
-function figure(value, words) {
-  return el("div", { class: "figure" }, el("b", {}, value), el("span", {}, words));
-}
-
-function statistics(stats) {
-  const decided = stats.approved + stats.denied;
-  const rate = decided ? stats.approved / decided : null;
-  const tired =
-    decided >= FATIGUE.decided && rate > FATIGUE.rate && stats.median_decision_s < FATIGUE.seconds;
-  return el("div", {},
-    el("div", { class: "figures" },
-      figure(rate === null ? "–" : `${Math.round(100 * rate)} %`,
-        `approved of ${many(decided, "decision")}`),
-      figure(span(stats.median_decision_s), "median time to decide"),
-      figure(String(stats.expired), "expired without a decision"),
-      figure(String(stats.auto_approved), "approved without asking")),
-    el("p", { class: "hint" }, `The last ${stats.days} days.`),
-    tired ? note("plain", TOO_MUCH) : null);
-}
 
 function entry(card) {
   const decided = card.settled_by && card.status !== "expired";
@@ -71,12 +46,11 @@ export async function showHistory(context, _, query) {
   }
 
   const nothing = el("div", { class: "empty" }, el("p", { class: "empty-head" }, "Nothing here yet."));
-  const figures = statistics(await service.stats());
   await more();
   return {
     node: el("section", {},
       el("div", { class: "head" }, el("h1", { tabindex: "-1" }, "History"), filter),
-      figures, list, nothing, older),
+      list, nothing, older),
     title: "History", items: () => [...list.querySelectorAll("a.row-link")], keys: {},
   };
 }

@@ -128,4 +128,3 @@ export const audit = async (query) =>
   (await ask("GET", `/audit?${new URLSearchParams(query)}`)).audit;
 export const verifyAudit = () => ask("GET", "/audit/verify");
 export const policy = () => ask("GET", "/policy");
-export const stats = () => ask("GET", "/stats");

@@ -44,15 +44,6 @@ export function share(rest, whole) {
   return `${Math.max(0, Math.min(100, (100 * rest) / whole))}%`;
 }
 
-export function span(seconds) {
-  if (seconds === null || seconds === undefined) return "–";
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86400)} days`;
-}
-
 export function time(text) {
   if (!text) return "";
   const at = new Date(typeof text === "number" ? 1000 * text : text);
