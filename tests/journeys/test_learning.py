@@ -333,7 +333,6 @@ WRONG_USAGE = {
     "an unknown format": ("open", TASK, "--format", "xml"),
     "no workers": ("learn", "--workers", "0"),
     "workers that are not a number": ("learn", "--workers", "abc"),
-    "no sessions": ("templates", "build", "x", "--max-sessions", "0"),
     "one name for a folder": ("templates", "import", "/", "--as", "x"),
     "an unknown type": ("templates", "list", "--type", "poetry"),
 }

@@ -32,14 +32,10 @@ _MAX_WORSE_TOOLS = 8
 
 
 def _show_comparison(console: Console, comparison: Comparison) -> None:
-    options = click.get_current_context().params
     sides = (("warm", comparison.warm), ("cold", comparison.cold))
     for name, side in sides:
         if not side.sessions:
-            tag = options[f"{name}_tag"]
-            where = f" in {readable(options['project'])}" if options["project"] else ""
-            missing = f"has the tag {readable(tag)}" if tag else f"is stored as {name}"
-            console.print(Text(f"No session{where} {missing}.", style="bold"))
+            console.print(Text(f"There is no {name} session.", style="bold"))
     rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides]
     show_rates(console, "", ("sessions", "counted"), rows)
     if comparison.difference.estimate is not None:
@@ -126,9 +122,6 @@ def _show_step(console: Console, step: CompressionStep) -> None:
     show_rates(console, "", ("counted",), rows)
     if step.difference.low is not None:
         text = f"{change(step.difference)} ({change_interval(step.difference)})"
-        same_tools = step.same_tools_difference
-        if same_tools.low is not None:
-            text += f"; with the same tools {change(same_tools)} ({change_interval(same_tools)})"
         console.print(f"Errors after, in points: {text}", style="dim")
     console.print(Text(readable(step.reading), style=_STYLES[step.state]))
     if step.state != "preserved" and step.worse_tools:

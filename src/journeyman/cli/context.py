@@ -222,12 +222,14 @@ class DefaultGroup(click.Group):
         self.format_commands(ctx, formatter)
 
 
-def require_terminal() -> None:
-    """Raise UsageError if standard input is not a terminal, where confirmation is impossible."""
+def require_terminal(preview: str = "--dry-run") -> None:
+    """Raise UsageError if standard input is not a terminal, where confirmation is impossible; the
+    option `preview` shows what would happen.
+    """
     if not sys.stdin.isatty():
         raise click.UsageError(
             "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
-            "ahead, or --dry-run to see what would happen."
+            f"ahead, or {preview} to see what would change."
         )
 
 
@@ -341,18 +343,18 @@ since_option = option(
     "Only sessions started then or later: 7d, '2 weeks', yesterday, 2026-11-15.",
     callback=_parse_moment,
 )
-_SESSION_OPTIONS = (
-    project_option,
-    source_option,
-    platform_option,
-    option("--model", "Only sessions of this model."),
-    option("--tag", "Only sessions with this tag."),
-    since_option,
-    option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
-    option(
+_SESSION_OPTIONS = {
+    "project": project_option,
+    "source": source_option,
+    "platform": platform_option,
+    "model": option("--model", "Only sessions of this model."),
+    "tag": option("--tag", "Only sessions with this tag."),
+    "since": since_option,
+    "until": option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
+    "min_messages": option(
         "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
     ),
-    option(
+    "subagents": option(
         "--no-subagents",
         "Leave out sessions of subagents.",
         dest="subagents",
@@ -360,17 +362,11 @@ _SESSION_OPTIONS = (
         flag_value=False,
         default=None,
     ),
-    option("--bots/--no-bots", "Include or leave out bots: headless runs, …", default=None),
-    option(
+    "bots": option("--bots/--no-bots", "Include or leave out bots: headless runs, …", default=None),
+    "warm": option(
         "--warm/--cold", "Only sessions that started with an opening, or only others.", default=None
     ),
-)
-
-
-_FILTERS = (
-    *("project", "source", "platform", "model", "tag", "since", "until", "min_messages"),
-    *("subagents", "bots", "warm"),
-)
+}
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -378,12 +374,12 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_filters(*args: Any, **options: Any) -> None:
-        values = {name: options.pop(name) for name in _FILTERS}
+        values = {name: options.pop(name) for name in _SESSION_OPTIONS}
         filters = {name: value for name, value in values.items() if value is not None}
         command(*args, filters=filters, **options)
 
     with_options: Callable[..., None] = with_filters
-    for add_option in reversed(_SESSION_OPTIONS):
+    for add_option in reversed(_SESSION_OPTIONS.values()):
         with_options = add_option(with_options)
     return with_options
 

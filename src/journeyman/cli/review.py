@@ -27,13 +27,6 @@ _STYLES = {"changed": "green", "failed": "red", "incomplete": "yellow", "cancell
     cls=context.DefaultGroup,
     default="session",
     usage="SESSION [OPTIONS] | list | show ID | undo ID",
-    epilog="""\b
-Examples:
-  journeyman review 20261116-081500-3fa2b1
-  journeyman review 20261116-081500-3fa2b1 --only memory
-  journeyman review list
-  journeyman review show 3fa2b1c0
-  journeyman review undo 3fa2b1c0""",
 )
 def review() -> None:
     """Review a session, and store its lessons, if any, in memory and skills.
@@ -78,16 +71,18 @@ def _to_json(row: _ReviewWithWrites) -> dict[str, Any]:
     return {**msgspec.to_builtins(row[0]), "writes": msgspec.to_builtins([*row[1]])}
 
 
+_COLUMNS = (
+    Column("review", lambda row: row[0].id),
+    Column("when", lambda row: formatting.local_time(row[0].started_at)),
+    Column("session", lambda row: row[0].session),
+    Column("status", lambda row: Text(row[0].status, style=_STYLES.get(row[0].status, ""))),
+    Column("changes", lambda row: len(row[1]), numeric=True),
+)
+
+
 def _show_list(console: Console, rows: Sequence[_ReviewWithWrites]) -> None:
-    columns = (
-        Column("review", lambda row: row[0].id),
-        Column("when", lambda row: formatting.local_time(row[0].started_at)),
-        Column("session", lambda row: row[0].session),
-        Column("status", lambda row: Text(row[0].status, style=_STYLES.get(row[0].status, ""))),
-        Column("changes", lambda row: len(row[1]), numeric=True),
-    )
     if_empty = "No session has been reviewed yet. To review one: journeyman review SESSION"
-    formatting.print_table(console, rows, columns, if_empty)
+    formatting.print_table(console, rows, _COLUMNS, if_empty)
 
 
 @context.command(

@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 _REVIEW_POLL_S = 0.1
 _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
-_STOP_MESSAGES = {
-    **dict.fromkeys(("turns", "tokens", "cost", "time"), "Stopped at a limit."),
-    "interrupted": "Interrupted.",
-    "repeating": "Stopped: the agent keeps repeating itself.",
-    "context_full": "Stopped: the conversation does not fit the model's context window.",
-    "model_failed": "Stopped: the model did not answer.",
-    "cut": "The answer was cut off.",
-    "empty": "Stopped: the model returned an empty answer.",
-}
 
 
 @context.command()
@@ -99,7 +90,14 @@ def run(
     text = files.task_text(task)
     if not text.strip():
         raise click.UsageError("Pass a task for the agent.")
-    limits = _limits(journeyman, {name: options.pop(name) for name in _LIMITS})
+    requested = {name: options.pop(name) for name in _LIMITS}
+    configured = journeyman.settings.agent
+    limits = Limits(
+        **{
+            name: getattr(configured, name) if value is None else value
+            for name, value in requested.items()
+        }
+    )
     journeyman = with_model(journeyman, options["model"])
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     agent = journeyman.agent(
@@ -128,13 +126,6 @@ def run(
     click.get_current_context().exit(0 if turn.completed else 1)
 
 
-def _limits(journeyman: Journeyman, options: dict[str, float | None]) -> Limits:
-    """Return the limits from the options, and from the settings where there is no option."""
-    settings = {name: getattr(journeyman.settings.agent, name) for name in options}
-    requested = {name: value for name, value in options.items() if value is not None}
-    return msgspec.convert(settings | requested, Limits)
-
-
 def _wait_for_review(agent: "Agent", stopping: threading.Event) -> None:
     if agent.wait_for_review(0.0):
         return
@@ -155,8 +146,7 @@ class RunDisplay:
         self._console, self._judge, self._quiet = console, judge, quiet
         self._status: Status | None = None
         self.steps: list[Step] = []
-        self._calls = 0
-        self._refused = 0
+        self._calls = self._refused = 0
         self._began = time.monotonic()
 
     def start(self, model: Model) -> None:
@@ -197,7 +187,7 @@ class RunDisplay:
         if turn.final_response:
             self._print(f"\n{turn.final_response}", "")
         if not turn.completed:
-            self._print("\n" + f"{_STOP_MESSAGES.get(turn.stop, '')} {turn.note}".strip(), "yellow")
+            self._print(f"\nStopped ({turn.stop.replace('_', ' ')}). {turn.note}", "yellow")
         refused = f" ({self._refused} refused)" if self._refused else ""
         used = [
             formatting.pluralize(turn.api_calls, "request"),
@@ -253,11 +243,8 @@ class RunDisplay:
         origin = f" of {opening.template}" if opening.template else ""
         tokens = f"about {opening.tokens:,} tokens"
         self._print(f"Starting warm: {summarize_opening(opening)}{origin}, {tokens}", "green")
-        for pattern, reason in zip(opening.patterns, opening.reasons, strict=True):
-            self._print(
-                f"  {formatting.one_line(pattern.intent, max(self._console.width - 4, 30))}", ""
-            )
-            self._print(f"    why: {reason}")
+        for pattern in opening.patterns:
+            self._print(f"  {formatting.one_line(pattern.intent, self._console.width - 2)}")
 
 
 def _show_question(question: ApprovalRequest) -> None:

@@ -32,14 +32,8 @@ def sessions() -> None:
 @context.command(sessions, "list", is_paged=True)
 @context.session_options
 @option("-n --limit", "Number of sessions to list.", type=context.POSITIVE_INT, default=30)
-@option("--offset", "Number of sessions to skip.", type=context.NON_NEGATIVE_INT, default=0)
 def list_(
-    journeyman: Journeyman,
-    *,
-    filters: context.SessionFilters,
-    limit: int,
-    offset: int,
-    as_json: bool,
+    journeyman: Journeyman, *, filters: context.SessionFilters, limit: int, as_json: bool
 ) -> None:
     """List sessions, newest first, with their failed calls and their cost.
 
@@ -49,30 +43,22 @@ def list_(
     Examples:
       journeyman sessions list
       journeyman sessions list --source codex --since 7d
-      journeyman sessions list --since 2026-11-01 --until yesterday
-      journeyman sessions list --project .
-      journeyman sessions list --project acme/app
-      journeyman sessions list --min-messages 100 --json
+      journeyman sessions list --project . --json
     """
     # One more than is shown, to know whether there are more.
-    found = journeyman.sessions.list(limit=limit + 1, offset=offset, **filters)
+    found = journeyman.sessions.list(limit=limit + 1, **filters)
     rows = _listed(journeyman, found[:limit])
     if as_json:
         context.print_json([_as_json(row) for row in rows])
         return
     if not rows and (message := context.no_match_message(journeyman, filters)):
         raise WrongInput(message)
-    if not rows and offset and (total := len(journeyman.sessions.list(**filters))):
-        found_text = formatting.pluralize(total, "session")
-        raise WrongInput(
-            f"--offset {offset} skips everything: {found_text} found. Pass a smaller number."
-        )
     console = formatting.console()
     if_empty = "No sessions are stored. `journeyman import` imports sessions."
     session_view.print_sessions(console, rows, if_empty)
     if len(found) > limit:
         shown = formatting.pluralize(limit, "session")
-        console.print(f"{shown} shown; more with --limit or --offset.", style="dim")
+        console.print(f"{shown} shown; more with --limit.", style="dim")
 
 
 def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> list[ListedSession]:
@@ -94,13 +80,12 @@ def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> lis
 
 def _as_json(row: ListedSession) -> dict[str, Any]:
     overview: dict[str, Any] = msgspec.to_builtins(row.overview)
-    cost = None if row.usage is None else row.usage.cost_usd
-    estimated = None if row.usage is None else row.usage.estimated_share
+    usage = row.usage
     return overview | {
         "short_id": row.short_id,
         "errors": row.errors,
-        "cost_usd": cost,
-        "cost_estimated_share": estimated,
+        "cost_usd": usage and usage.cost_usd,
+        "cost_estimated_share": usage and usage.estimated_share,
     }
 
 
@@ -171,8 +156,7 @@ def _document(
         return {"call": call, "verdict": verdict, "message": message, "request": request}
     if message_number:
         return {"message": shown.message(message_number)}
-    names = ("overview", "messages", "calls", "verdicts")
-    return {name: getattr(shown, name) for name in names}
+    return {name: getattr(shown, name) for name in ("overview", "messages", "calls", "verdicts")}
 
 
 @context.command(sessions, is_paged=True)
@@ -242,11 +226,7 @@ _EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
     type=click.Choice([*_EXPORT_FORMATS]),
     default="journeyman",
 )
-@option(
-    "--raw/--redact",
-    "Keep secrets and personal data, for a faithful copy, or replace them (default: --redact).",
-    default=False,
-)
+@flag("--raw", "Keep secrets and personal data, for a faithful copy.")
 @files.output_options
 def export(
     journeyman: Journeyman,
@@ -272,11 +252,9 @@ def export(
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
 
 
-def _noted_message(session_id: str) -> str:
-    return f"Noted the opening of session {session_id}."
-
-
-@context.command(sessions, "note-opening", message=_noted_message)
+@context.command(
+    sessions, "note-opening", message=lambda id_: f"Noted the opening of session {id_}."
+)
 @click.argument("session_id", metavar="SESSION")
 @click.argument("opening_id", metavar="OPENING")
 @option("--source", "The program that recorded the session.", required=True)

@@ -24,10 +24,9 @@ from journeyman.records import (
     Template,
     TemplateOrigin,
 )
-from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
+from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MIN_MESSAGES
 
 _tags_option = tags_option("Tag for the template")
-_description_option = option("--description", "Description of the template, for people.")
 _addendum_option = option("--addendum", "Text of your own that models see with the examples.")
 
 
@@ -50,12 +49,7 @@ _COLUMNS = (
     Column("tags", lambda row: ", ".join(row.tags), min_terminal_width=70, optional=True),
     Column("patterns", lambda row: len(row.patterns), numeric=True),
     Column("used", lambda row: row.used, min_terminal_width=60, numeric=True),
-    Column(
-        "created",
-        lambda row: formatting.local_time(row.created_at)[:10],
-        min_terminal_width=60,
-        no_wrap=True,
-    ),
+    Column("created", lambda row: formatting.local_time(row.created_at)[:10], no_wrap=True),
 )
 
 
@@ -82,24 +76,28 @@ def _show_details(console: Console, template: Template) -> None:
     formatting.print_fields(console, fields)
 
 
+def _learning(change: LateChange | None) -> str:
+    """Return how late calls of the sessions differ from early ones; empty if not compared."""
+    if change is None or change.low is None:
+        return "" if change is None else "too few calls to measure"
+    from journeyman.reliability.learning_curve import late_change_text, late_difference  # noqa: PLC0415 - loads slowly
+
+    return late_change_text(late_difference(change))
+
+
 def _show_created(console: Console, template: Template) -> None:
     _show_details(console, template)
-    console.print()
     name = shlex.quote(template.name)
-    console.print(Text(f"To look at it: `journeyman templates show {name}`"), soft_wrap=True)
-    console.print(Text(f"To use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
+    console.print(Text(f"\nTo use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
 
 
 def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) -> None:
-    imported: tuple[ImportedTemplate, ...]
     if isinstance(result, ImportedTemplate):
-        imported, skipped = (result,), [*result.skipped]
-        _show_details(console, result.template)
-    else:
-        imported = result.imported
-        skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
-        skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
-        formatting.print_table(console, [one.template for one in imported], _COLUMNS, "")
+        result = ImportedFolder(imported=(result,), failed={})
+    imported = result.imported
+    formatting.print_table(console, [one.template for one in imported], _COLUMNS, "")
+    skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
+    skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
     if skipped:
         formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
     patterns = [pattern for one in imported for pattern in one.template.patterns]
@@ -108,19 +106,6 @@ def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) 
         counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
         note = f"\nIn quarantine, and never in an opening: {counts}."
         console.print(formatting.safe_text(note), style="yellow")
-
-
-def _learning(change: LateChange | None) -> str:
-    """Return how late calls of the sessions differ from early ones, in words; nothing if they were
-    not compared.
-    """
-    if change is None:
-        return ""
-    if change.estimate is None or change.low is None or change.high is None:
-        return "too few calls to measure"
-    from journeyman.reliability.learning_curve import late_change_text, late_difference  # noqa: PLC0415 - loads slowly
-
-    return late_change_text(late_difference(change))
 
 
 @click.group()
@@ -144,12 +129,6 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
     default=MIN_MESSAGES,
 )
 @option(
-    "--max-sessions",
-    "Largest number of sessions to use, newest first.",
-    type=context.POSITIVE_INT,
-    default=MAX_SESSIONS,
-)
-@option(
     "--max-patterns",
     "Largest number of patterns to store, most frequent first.",
     type=context.POSITIVE_INT,
@@ -159,7 +138,6 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 @context.source_option
 @context.platform_option
 @_tags_option
-@_description_option
 @_addendum_option
 def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options: Any) -> Template:
     """Build a template from the newest long sessions that succeeded.
@@ -185,7 +163,6 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
     "--type", "Type of the template (default: from the calls).", dest="task_type", type=TASK_TYPE
 )
 @_tags_option
-@_description_option
 @_addendum_option
 @option(
     "--max-patterns",

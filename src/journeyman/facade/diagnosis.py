@@ -75,11 +75,8 @@ def _home(home: Path) -> Finding:
     quoted = shlex.quote(str(home))
     try:
         if not home.exists():
-            above = next(folder for folder in home.parents if folder.exists())
-            if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
-                found = f"{home} does not exist yet; the first import creates it"
-                return Finding("home", "ok", found)
-            return Finding("home", "problem", f"{home} cannot be created in {above}", _CHOOSE_HOME)
+            found = f"{home} does not exist yet; the first import creates it"
+            return Finding("home", "ok", found)
         if not home.is_dir():
             found = f"{home} is a file, not a folder"
             return Finding("home", "problem", found, f"mv {quoted} {quoted}.old")
@@ -96,20 +93,16 @@ def _home(home: Path) -> Finding:
 
 def _make_yours(path: Path) -> str:
     """Return the command that gives a file or a folder back to this user."""
-    quoted = shlex.quote(str(path))
-    if path.stat().st_uid == os.getuid():
-        return f"chmod {'700' if path.is_dir() else '600'} {quoted}"
-    return f'sudo chown -R "$USER" {quoted}'
+    return (
+        f'sudo chown -R "$USER" {shlex.quote(str(path))} && chmod -R u+rwX {shlex.quote(str(path))}'
+    )
 
 
 def _settings(configuration: Configuration) -> list[Finding]:
     """Report what is wrong in the file and the variables, or where the settings come from."""
     what, file = "settings", configuration.file
-    if configuration.problems:
-        return [
-            Finding(what, "problem", problem.what, problem.fix)
-            for problem in configuration.problems
-        ]
+    if problems := configuration.problems:
+        return [Finding(what, "problem", problem.what, problem.fix) for problem in problems]
     variables = sorted({*configuration.origins.values()} - {str(file), FLAG})
     found = str(file) if file.exists() else "defaults; there is no config.toml"
     found += f"; from the environment: {', '.join(variables)}" if variables else ""
@@ -210,7 +203,7 @@ def _confinement(*, confine: bool) -> Finding:
 
 
 def _confirmations(settings: Settings, program: str) -> Finding:
-    """Check whether confirmations are served on both ports, and whether browsers open the page."""
+    """Check whether confirmations are served on both ports, and whether others use these."""
     what, confirm = "confirmations", settings.confirm
     ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
     probed = {name: probe(confirm.host, port) for name, port in ports.items()}
@@ -221,13 +214,9 @@ def _confirmations(settings: Settings, program: str) -> Finding:
             used = FOREIGN_SERVICE.format(port=port)
             found = used if is_foreign else f"another program uses port {port}"
             return Finding(what, "note", found, advice)
-    answers = {result.answer for result in probed.values()}
     both = f"{confirm.port} and {confirm.page_port}"
-    if answers == {"free"}:
-        return Finding(what, "ok", f"not served; ports {both} are free")
-    if len(answers) > 1:
-        found = f"only one of the ports {both} is served"
-        return Finding(what, "note", found, f"Restart the service: {program} confirm serve")
+    if "free" in {result.answer for result in probed.values()}:
+        return Finding(what, "ok", f"not served; ports {both} can be used")
     if problem := probed["confirm.port"].problem:
         found = f"served, but writing fails: {problem}"
         return Finding(what, "problem", found, "Check the disk and the database.")
