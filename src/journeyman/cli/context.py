@@ -56,6 +56,16 @@ def option(names: str, help_text: str, *, dest: str = "", **settings: Any) -> _D
     return click.option(*declared, metavar=metavar, help=help_text, **settings)
 
 
+def number(names: str, help_text: str, *, least: int = 1, **settings: Any) -> _Decorator:
+    """Declare an option whose value is a whole number."""
+    return option(names, help_text, type=WholeNumber(least), **settings)
+
+
+def choice(names: str, help_text: str, values: Iterable[str], **settings: Any) -> _Decorator:
+    """Declare an option whose value is one of several."""
+    return option(names, help_text, type=click.Choice(tuple(values)), **settings)
+
+
 def flag(names: str, help_text: str, *, dest: str = "") -> _Decorator:
     """Declare an option without a value."""
     return click.option(*names.split(), *filter(None, [dest]), is_flag=True, help=help_text)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import Pattern, PatternType
 from journeyman.records.defaults import (
@@ -60,30 +60,26 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
 @option("--type", "Use a template of this type.", dest="task_type", type=TASK_TYPE)
 @tags_option("Use a template with one of these tags, preferably with all")
 @all_tags_flag
-@option(
+@choice(
     "--format",
     "Format; text is also for hosts that accept no messages.",
+    get_args(Form),
     dest="form",
-    type=click.Choice(get_args(Form)),
     show_default="text on a terminal, else openai",
 )
-@option(
+@number(
     "--budget",
     f"Token budget, estimated (default {BUDGET_TOKENS:,}).",
     dest="budget_tokens",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
 )
-@option(
+@number(
     "--max-patterns",
     f"Largest number of examples (default {MOST_PATTERNS}; {MAX_TEMPLATE_PATTERNS} for a template "
     "without a task).",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
 )
-@option(
-    "--style",
-    "Text with one example, or messages (default: by model and tools).",
-    type=click.Choice(STYLES),
-)
+@choice("--style", "Text with one example, or messages (default: by model and tools).", STYLES)
 @option("--model", "Model that will read it; settings can map models to styles.", default="")
 @option(
     "--tools FILE",

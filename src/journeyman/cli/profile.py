@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, option
 from journeyman.cli.rate_tables import (
     change,
     change_interval,
@@ -34,7 +34,7 @@ _MAX_REMEDIES, _MAX_LEFT_OUT, _MAX_TOOLS = 3, 6, 12
 
 @context.command(name="profile", is_paged=True)
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...")
-@option("--by", "Break the error rates down by this.", type=click.Choice(get_args(By)))
+@choice("--by", "Break the error rates down by this.", get_args(By))
 @context.session_options
 @option("--plot FILE.svg", "Draw the error rates to an SVG file.", type=click.Path(path_type=Path))
 @files.force_option

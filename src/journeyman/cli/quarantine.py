@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import Quarantined
@@ -84,11 +84,7 @@ def _up_to_limit(items: Sequence[Quarantined]) -> Sequence[Quarantined]:
 @option("--rule RULE", "Only items of this rule, or of rules that begin with it.")
 @context.project_option
 @flag("--decided", "List released and deleted items instead.")
-@option(
-    "-n --limit N",
-    f"Number of items to show (default {_DEFAULT_LIMIT}; with --json all).",
-    type=context.POSITIVE_INT,
-)
+@number("-n --limit N", f"Number of items to show (default {_DEFAULT_LIMIT}; with --json all).")
 def list_(journeyman: Journeyman, *, rule: str | None, **filters: Any) -> Sequence[Quarantined]:
     """List items that wait for a decision, those found in most sessions first.
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import option
+from journeyman.cli.context import choice, number, option
 from journeyman.cli.formatting import Column
 from journeyman.cli.model_choice import with_model
 from journeyman.facade.journeyman import Journeyman
@@ -46,11 +46,7 @@ def review() -> None:
 )
 @click.argument("session", metavar="SESSION")
 @option("--model NAME", "Model that reviews (default: as in the settings).", default="")
-@option(
-    "--only",
-    "Write only this (default: as in the settings).",
-    type=click.Choice(("memory", "skills")),
-)
+@choice("--only", "Write only this (default: as in the settings).", ("memory", "skills"))
 def session_(journeyman: Journeyman, *, session: str, **options: Any) -> "ReviewResult":
     """Review one session now.
 
@@ -92,7 +88,7 @@ def _show_list(console: Console, rows: Sequence[_ReviewWithWrites]) -> None:
     to_json=lambda rows: [*map(_to_json, rows)],
     is_paged=True,
 )
-@option("-n --limit", "Number of reviews to list.", type=context.NON_NEGATIVE_INT, default=20)
+@number("-n --limit", "Number of reviews to list.", least=0, default=20)
 def list_(journeyman: Journeyman, *, limit: int) -> Sequence[_ReviewWithWrites]:
     """List reviews, newest first, with what they wrote.
 

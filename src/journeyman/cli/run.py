@@ -18,7 +18,7 @@ from rich.text import Text
 
 from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.model_choice import with_model
 from journeyman.cli.opening import summarize_opening
 from journeyman.cli.session_view import print_call
@@ -54,8 +54,8 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
     type=click.Path(path_type=Path),
     default=".",
 )
-@option("--turns", "Largest number of requests to the model.", type=context.POSITIVE_INT)
-@option("--tokens", "Largest number of tokens.", type=context.POSITIVE_INT)
+@number("--turns", "Largest number of requests to the model.")
+@number("--tokens", "Largest number of tokens.")
 @option("--cost USD", "Highest cost, in dollars.", dest="cost_usd", type=context.POSITIVE_FLOAT)
 @option("--seconds N", "Longest run time, in seconds.", type=context.POSITIVE_FLOAT)
 @option(

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from journeyman.cli import context, files, formatting, session_view
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.cli.session_view import ListedSession
 from journeyman.facade.journeyman import Journeyman
 from journeyman.facade.transcript import Transcript
@@ -31,7 +31,7 @@ def sessions() -> None:
 
 @context.command(sessions, "list", is_paged=True)
 @context.session_options
-@option("-n --limit", "Number of sessions to list.", type=context.POSITIVE_INT, default=30)
+@number("-n --limit", "Number of sessions to list.", default=30)
 def list_(
     journeyman: Journeyman, *, filters: context.SessionFilters, limit: int, as_json: bool
 ) -> None:
@@ -93,13 +93,8 @@ def _as_json(row: ListedSession) -> dict[str, Any]:
 @click.argument("session_id", metavar="ID")
 @flag("--calls", "Show only the tool calls, with their results.", dest="only_calls")
 @flag("--full", "Show the messages in full.")
-@option("--call N", "Show only this call, whole.", dest="call_number", type=context.POSITIVE_INT)
-@option(
-    "--message N",
-    "Show only this message, whole.",
-    dest="message_number",
-    type=context.POSITIVE_INT,
-)
+@number("--call N", "Show only this call, whole.", dest="call_number")
+@number("--message N", "Show only this message, whole.", dest="message_number")
 @_raw_option
 def show(
     journeyman: Journeyman,
@@ -162,13 +157,10 @@ def _document(
 @context.command(sessions, is_paged=True)
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
 @context.session_options
-@option(
-    "--sort",
-    "Show the best matches first, or the newest.",
-    type=click.Choice(get_args(SearchOrder)),
-    default="best",
+@choice(
+    "--sort", "Show the best matches first, or the newest.", get_args(SearchOrder), default="best"
 )
-@option("-n --limit", "Number of messages to show.", type=context.POSITIVE_INT, default=20)
+@number("-n --limit", "Number of messages to show.", default=20)
 @_raw_option
 def search(
     journeyman: Journeyman,
@@ -219,11 +211,11 @@ _EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
 
 @context.command(sessions, has_json=False)
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
-@option(
+@choice(
     "--format",
     "journeyman is complete and can be imported again; openai is chat messages.",
+    [*_EXPORT_FORMATS],
     dest="form",
-    type=click.Choice([*_EXPORT_FORMATS]),
     default="journeyman",
 )
 @flag("--raw", "Keep secrets and personal data, for a faithful copy.")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.cli.opening import TASK_TYPE, all_tags_flag, show_pattern, tags_option
 from journeyman.cli.quarantine import quarantine
@@ -122,16 +122,15 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 
 @context.command(templates, render=_show_created)
 @click.argument("name")
-@option(
+@number(
     "--min-messages",
     "Only sessions with at least this many messages.",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
     default=MIN_MESSAGES,
 )
-@option(
+@number(
     "--max-patterns",
     "Largest number of patterns to store, most frequent first.",
-    type=context.POSITIVE_INT,
     default=MAX_PATTERNS,
 )
 @context.project_option
@@ -164,11 +163,10 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
 )
 @_tags_option
 @_addendum_option
-@option(
+@number(
     "--max-patterns",
     "Largest number of patterns to store.",
     dest="max_examples",
-    type=context.POSITIVE_INT,
     default=MAX_EXAMPLES,
 )
 def create(journeyman: Journeyman, *, session: str | None, **options: Any) -> Template:
@@ -228,9 +226,9 @@ def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -
         return
     console = formatting.console()
     _show_details(console, template)
-    for number, pattern in enumerate(template.patterns, start=1):
+    for at, pattern in enumerate(template.patterns, start=1):
         console.print()
-        show_pattern(console, pattern, number=number, full=full)
+        show_pattern(console, pattern, number=at, full=full)
 
 
 @context.command(

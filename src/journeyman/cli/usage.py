@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import get_args
 
-import click
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import option
+from journeyman.cli.context import choice
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
@@ -18,7 +17,7 @@ from journeyman.records.usage import UsageBy, UsageLine, UsageReport
 
 
 @context.command(is_paged=True)
-@option("--by", "Group the rows by this.", type=click.Choice(get_args(UsageBy)), default="model")
+@choice("--by", "Group the rows by this.", get_args(UsageBy), default="model")
 @context.session_options
 def usage(
     journeyman: Journeyman, *, by: UsageBy, filters: context.SessionFilters, as_json: bool

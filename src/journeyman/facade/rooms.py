@@ -184,7 +184,6 @@ class Rooms:
         """Close the database, and drop the rooms that use it."""
         if "_store" in self.__dict__:
             self._store.close()
-            for owner in type(self).__mro__:
-                for name, value in vars(owner).items():
-                    if isinstance(value, cached_property):
-                        self.__dict__.pop(name, None)
+            for name in list(self.__dict__):
+                if isinstance(getattr(type(self), name, None), cached_property):
+                    del self.__dict__[name]

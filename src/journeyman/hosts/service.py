@@ -152,15 +152,8 @@ class HostService:
         if answer.state == "warm":
             self._given(exchange, session, before)
         if before is None:
-            self._note(
-                exchange,
-                session,
-                "opening",
-                answer.state,
-                began=began,
-                tokens=answer.tokens,
-                detail=answer.reason,
-            )
+            given: dict[str, Any] = {"tokens": answer.tokens, "detail": answer.reason}
+            self._note(exchange, session, "opening", answer.state, began=began, **given)
         return answer
 
     def _given(self, exchange: Exchange, session: str, before: HostSession | None) -> None:

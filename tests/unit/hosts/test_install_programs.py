@@ -160,7 +160,7 @@ def test_a_slow_answer_is_noted(event: str) -> None:
     assert FiredHook(event=event, ms=20.0).judge("codex").status == "ok"
     slow = FiredHook(event=event, ms=10_725.0).judge("codex")
     assert slow.status == "note"
-    assert "That is slow." in slow.found
+    assert "That is slow" in slow.found
     broken = FiredHook(event=event, output="[]").judge("codex")
     assert broken.advice.endswith("journeyman hosts install codex")
 

@@ -90,22 +90,20 @@ def _check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Fi
     """Yield whether the resident process answers."""
     what, process = "resident process", find_resident(installer.home)
     if process is None:
-        is_never = journeyman.settings.hosts.start == "never"
-        found = "No resident process is running"
-        found += "; hosts.start is never, so hooks start none." if is_never else "."
-        if read_record(installer.home, SERVICE) is not None:
-            yield Finding(what, "note", found, installer.around.unit.start)
-            return
-        found += "" if is_never else " The next hook starts it."
+        found = "No resident process is running."
+        if journeyman.settings.hosts.start != "never":
+            found += " The next hook starts it."
         advice = "To have it always ready: journeyman hosts install service"
+        if read_record(installer.home, SERVICE) is not None:
+            advice = installer.around.unit.start
         yield Finding(what, "note", found, advice)
     elif process.ms is None:
         yield Finding(what, "problem", process.problem, process.advice)
     else:
-        found = f"Journeyman {process.version} answers in {process.ms:.0f} ms, process"
+        found = f"Journeyman {process.version} answers in {process.ms:.0f} ms"
+        found += f", process {process.pid}."
         is_current = process.version == __version__
         advice = f"End it, so that version {__version__} takes its place: kill {process.pid}"
-        found = f"{found} {process.pid}."
         yield Finding(what, "ok", found) if is_current else Finding(what, "problem", found, advice)
 
 
@@ -143,11 +141,7 @@ def _check_confirmations(installer: Installer, journeyman: Journeyman, record: R
             return Finding(name, "problem", f"The host's token is refused. {error}", advice)
     except JourneymanError as error:
         found = f"Risky calls are blocked, because no one can be asked. {error}"
-        needs_login = record.token and not installer.has_approver
-        advice = (
-            f"journeyman serve; before it, {ADD_APPROVER}" if needs_login else "journeyman serve"
-        )
-        return Finding(name, "note", f"{found} {installer.where_to_decide}", advice)
+        return Finding(name, "note", f"{found} {installer.where_to_decide}", "journeyman serve")
     found = "The service answers, and accepts the host's token."
     if not record.token or installer.has_approver:
         return Finding(name, "ok", f"{found} {installer.where_to_decide}")
