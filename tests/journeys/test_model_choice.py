@@ -127,7 +127,7 @@ def test_on_a_terminal_it_asks_and_remembers(tmp_path: Path, ollama: ModelServer
     assert code == 0, said
     assert "Hello again." in said
     assert (tmp_path / ".journeyman" / "config.toml").read_text() == (
-        f'[model]\nname = "qwen3:8b"\nbase_url = "{ollama.base_url}"\n'
+        f'[model]\nbase_url = "{ollama.base_url}"\nname = "qwen3:8b"\n'
     )
 
 

@@ -81,7 +81,10 @@ def forget(
             return
         click.confirm("Forget this?", abort=True, err=True)
     forgotten = journeyman.forget(**where, matching=matching)
-    undo_by = _undo_command(where if matching is None else {"session": "SESSION"})
+    if matching is not None:
+        ids = forgotten.sessions
+        where["session"] = ids[0] if len(ids) == 1 else "SESSION"
+    undo_by = _undo_command(where)
     context.print_result(forgotten, partial(_show, undo_by=undo_by), as_json=as_json)
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
 from journeyman.cli.doctor import show_findings
+from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
@@ -55,18 +56,25 @@ def hosts() -> None:
     """
 
 
+def _program(one: HostStatus) -> str:
+    if one.name != SERVICE:
+        return one.version or "found" if one.program else formatting.UNKNOWN
+    silent = "does not answer" if one.problem else "not running"
+    return f"process {one.process}" if one.answers else silent
+
+
+_COLUMNS = (
+    Column("name", lambda one: one.name, no_wrap=True),
+    Column("program", _program),
+    Column("state", lambda one: Text(one.state, _STATES[one.state])),
+    Column("parts", lambda one: ", ".join(one.parts)),
+    Column("file", lambda one: one.file.replace(f"{Path.home()}/", "~/", 1), overflow="fold"),
+)
+
+
 def _show_hosts(console: Console, listed: Sequence[HostStatus]) -> None:
     """Show every host; what is wrong is said below the table."""
-    table = formatting.table("name", "program", "state", "parts", "file")
-    for one in listed:
-        program = one.version or "found" if one.program else formatting.UNKNOWN
-        if one.name == SERVICE:
-            silent = "does not answer" if one.problem else "not running"
-            program = f"journeyman serve: process {one.process}" if one.answers else silent
-        state = Text(one.state, _STATES[one.state])
-        file = one.file.replace(f"{Path.home()}/", "~/", 1)
-        table.add_row(one.name, program, state, ", ".join(one.parts), file)
-    console.print(table)
+    formatting.print_table(console, listed, _COLUMNS, "")
     for one in listed:
         if one.problem:
             console.print(Text(f"\n{one.name}: {readable(one.problem)}"), soft_wrap=True)
@@ -111,6 +119,7 @@ def _error_rates(report: "HostReport") -> str:
     return ", ".join(
         f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
         for name, rate in rates
+        if rate.total
     )
 
 

@@ -126,7 +126,7 @@ def _show_learned(console: Console, report: LearnReport) -> None:
             "`journeyman import` imports those that your agents recorded."
         )
         return
-    mined = formatting.pluralize(report.mined, "new session")
+    mined = f"{formatting.pluralize(report.mined, 'session')}, new or due again"
     console.print(f"Processed {mined}, in {report.seconds:.1f} s; {report.sessions:,} in total.\n")
     usable = formatting.pluralize(report.teaching, "session learned from", "sessions learned from")
     console.print(Text(usable, style="bold"))

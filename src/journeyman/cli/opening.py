@@ -123,6 +123,8 @@ def open_(
         template = _pick_template(journeyman, task_type, tags, all_tags=all_tags)
     if not task and template is None:
         raise click.UsageError("Pass the task of the session, or name a template.")
+    if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
+        raise click.UsageError("Standard input can be the task or the tools, not both.")
     task_text = files.task_text(task)
     definitions = None if tools is None else _read_tool_definitions(tools)
     project_name = "" if project == _ALL_PROJECTS else journeyman.project_named(project or ".")
@@ -171,10 +173,9 @@ def _pick_template(
 ) -> str:
     template = journeyman.templates.pick(task_type=task_type, tags=tags, all_tags=all_tags)
     if template is None:
-        raise UnknownTemplate(
-            "There is no template of this type with these tags. `journeyman templates list` shows "
-            "all templates."
-        )
+        wanted = ", ".join(filter(None, (task_type, *tags)))
+        hint = "`journeyman templates list` shows all templates."
+        raise UnknownTemplate(f"There is no template for {wanted}. {hint}")
     return f"{template.name}@{template.version}"
 
 

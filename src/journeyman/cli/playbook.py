@@ -70,8 +70,11 @@ def playbook(
         return
     learned = journeyman.playbook(project or ".", bots=bots)
     if learned.is_empty:
-        raise _nothing_learned(journeyman, learned.project or project or ".")
-    if write_to:
+        error = _nothing_learned(journeyman, learned.project or project or ".")
+        if project or write_to or as_json:
+            raise error
+        click.echo(error)
+    elif write_to:
         if _confirm_change(write_to, files.preview(learned, write_to), yes=yes):
             files.write(learned, write_to)
             click.echo(f"Written. To undo this: `journeyman playbook --undo {write_to}`", err=True)

@@ -65,14 +65,7 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
 )
 @flag("--network", "Allow the agent's commands to use the network.")
 @option("--tag", "Tag for the session; repeatable.", dest="tags", multiple=True)
-def run(
-    journeyman: Journeyman,
-    *,
-    task: tuple[str, ...],
-    workspace: Path,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def run(journeyman: Journeyman, *, task: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Run an agent on TASK, with tools, in this folder.
 
     It starts warm: with the few examples from recorded sessions that fit the task, if there are
@@ -92,16 +85,11 @@ def run(
         raise click.UsageError("Pass a task for the agent.")
     requested = {name: options.pop(name) for name in _LIMITS}
     configured = journeyman.settings.agent
-    limits = Limits(
-        **{
-            name: getattr(configured, name) if value is None else value
-            for name, value in requested.items()
-        }
-    )
+    chosen = {name: value or getattr(configured, name) for name, value in requested.items()}
+    limits = Limits(**chosen)
     journeyman = with_model(journeyman, options["model"])
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     agent = journeyman.agent(
-        workspace=workspace,
         # A configured confirmation service decides instead of the person at the terminal.
         ask=None if journeyman.settings.confirm.token else display.ask,
         limits=limits,
@@ -243,8 +231,9 @@ class RunDisplay:
         origin = f" of {opening.template}" if opening.template else ""
         tokens = f"about {opening.tokens:,} tokens"
         self._print(f"Starting warm: {summarize_opening(opening)}{origin}, {tokens}", "green")
-        for pattern in opening.patterns:
+        for pattern, reason in zip(opening.patterns, opening.reasons, strict=True):
             self._print(f"  {formatting.one_line(pattern.intent, self._console.width - 2)}")
+            self._print(f"    why: {reason}")
 
 
 def _show_question(question: ApprovalRequest) -> None:
@@ -270,10 +259,14 @@ def _turn_json(turn: Turn, steps: list[Step], judge: Callable[[Call], Verdict]) 
         "reasons": list(opening.reasons),
         "note": opening.note,
     }
-    document["steps"] = []
-    for step in steps:
-        if isinstance(step, ToolCalled):
-            call = {"tool": step.call.name, "arguments": step.call.arguments}
-            verdict = judge(step.joined)
-            document["steps"].append(call | {"result": step.result.content, "verdict": verdict})
+    document["steps"] = [
+        {
+            "tool": step.call.name,
+            "arguments": step.call.arguments,
+            "result": step.result.content,
+            "verdict": judge(step.joined),
+        }
+        for step in steps
+        if isinstance(step, ToolCalled)
+    ]
     return document

@@ -219,20 +219,12 @@ def _print_message(
         name = f"call {calls[index]} " if index < len(calls) else ""
         line = Text(f"     → {name}", style="cyan").append(f"{readable(call.name)} ", style="bold")
         formatting.print_labelled(console, line, call.arguments, full=full, style="dim")
-        _print_requested(console, call.requested, full=full)
-
-
-def _print_requested(console: Console, requested: str, *, full: bool) -> None:
-    if requested:
-        label = Text("     the model wrote, before a hook rewrote it: ", style="dim")
-        formatting.print_labelled(console, label, requested, full=full, style="dim")
 
 
 def print_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> None:
     """Print a call, its verdict and its result, on two lines unless `full`."""
     line = Text(f"{call.index + 1:4d} ", style="dim").append(f"{readable(call.tool)} ", "bold")
     formatting.print_labelled(console, line, call.arguments, full=full, style="")
-    _print_requested(console, call.requested, full=full)
     if call.result is None:
         console.print(Text("     no result was recorded", style="dim"))
         return

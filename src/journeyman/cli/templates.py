@@ -210,25 +210,25 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
     return journeyman.templates.list(versions=versions, **filters)
 
 
-@context.command(templates, is_paged=True)
+def _show_patterns(console: Console, template: Template) -> None:
+    _show_details(console, template)
+    for at, pattern in enumerate(template.patterns, start=1):
+        console.print()
+        full = click.get_current_context().params["full"]
+        show_pattern(console, pattern, number=at, full=full)
+
+
+@context.command(templates, render=_show_patterns, is_paged=True)
 @_reference
 @flag("--full", "Show calls and results in full.")
-def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -> None:
+def show(journeyman: Journeyman, reference: str, **_shown: bool) -> Template:
     """Show a template: its details and its patterns, redacted.
 
     Examples:
       journeyman templates show web
       journeyman templates show web@1 --full | less
     """
-    template = journeyman.templates.redacted(reference)
-    if as_json:
-        context.print_json(template)
-        return
-    console = formatting.console()
-    _show_details(console, template)
-    for at, pattern in enumerate(template.patterns, start=1):
-        console.print()
-        show_pattern(console, pattern, number=at, full=full)
+    return journeyman.templates.redacted(reference)
 
 
 @context.command(

@@ -51,7 +51,7 @@ _COLUMNS = (
     ("cache read", "cache_read_tokens", 0),
     ("cache write", "cache_write_tokens", 60),
     ("output", "output_tokens", 0),
-    ("reasoning", "reasoning_tokens", 100),
+    ("reasoning", "reasoning_tokens", 72),
 )
 """The numeric columns: header, field, and the terminal width from which the column is shown."""
 
@@ -79,6 +79,8 @@ def _columns(report: UsageReport) -> Iterator[Column]:
         report.by, lambda line: names.get(line.key, line.key), overflow="fold", min_width=10
     )
     for header, field, least in _COLUMNS:
+        if field == "reasoning_tokens" and not report.total.reasoning_tokens:
+            continue
         # The words of a header are stacked.
         name, cell = header.replace(" ", "\n"), partial(_number, field)
         yield Column(name, cell, min_terminal_width=least, numeric=True)

@@ -76,11 +76,9 @@ def _check_endpoint(model: ModelSettings, program: str) -> Finding:
         found = f"{name or 'the model'} {at} cannot be reached: {listed.unreachable}"
         advice = f"Start its server, or: {program} config set model.base_url URL"
         return Finding("model", "problem", found, advice)
-    nearest = next(iter(get_close_matches(name, listed.models, n=1, cutoff=0) or ["NAME"]))
     if not name:
-        return Finding(
-            "model", "problem", f"no model {at} is named", _set(program, "name", nearest)
-        )
+        advice = _set(program, "name", next(iter(listed.models), "NAME"))
+        return Finding("model", "problem", f"no model {at} is named", advice)
     if listed.status in _REFUSED:
         found = f"{name} {at}: the endpoint refuses the API key (HTTP {listed.status})"
         # Not a problem for certain: a key may be good for requests and not for the list.
@@ -92,6 +90,7 @@ def _check_endpoint(model: ModelSettings, program: str) -> Finding:
     # Ollama completes a name with :latest, Gemini lists its names in a folder.
     if {name, f"{name}:latest", f"models/{name}"} & {*listed.models}:
         return Finding("model", "ok", f"{name} {at}")
+    nearest = get_close_matches(name, listed.models, n=1, cutoff=0)[0]
     some = ", ".join(map(readable, listed.models[:_MOST_NAMES]))
     found = f"{name} {at} is not among the models that the endpoint lists: {some}"
     return Finding("model", "note", found, _set(program, "name", nearest))
