@@ -92,13 +92,11 @@ def compare(
       journeyman compare WARM COLD
       journeyman compare --warm-tag warm --cold-tag cold
     """
-    if len(pair) not in (0, 2) or bool(warm_tag) != bool(cold_tag) or (pair and warm_tag):
+    is_narrowed = warm_tag or narrowed["project"] or narrowed["platform"]
+    if len(pair) not in (0, 2) or bool(warm_tag) != bool(cold_tag) or (pair and is_narrowed):
         raise click.UsageError(
-            "Name two sessions, WARM and COLD, or pass both --warm-tag and --cold-tag, or none."
-        )
-    if pair and (narrowed["project"] or narrowed["platform"]):
-        raise click.UsageError(
-            "--project and --platform do not narrow sessions that are named: leave them out."
+            "Name two sessions, WARM and COLD, and nothing else; or pass both --warm-tag and "
+            "--cold-tag, or none."
         )
     if pair:
         return journeyman.compare(*pair, **narrowed)
@@ -139,16 +137,10 @@ def _label(label: str) -> str:
     return context.short_ids([session])[session] + comma + part.replace(" of ", "/")
 
 
-@context.command(
-    render=_show_compression,
-    is_failure=lambda report: report.state == "lost",
-    is_paged=True,
-)
+@context.command(render=_show_compression, is_failure=lambda report: report.state == "lost")
 @click.argument("session")
 @context.include_trivial_option
-def compression(
-    journeyman: Journeyman, *, session: str, include_trivial: bool
-) -> CompressionReport:
+def compression(journeyman: Journeyman, session: str, **options: bool) -> CompressionReport:
     """Check whether context compression preserved proficiency.
 
     For each compression inside SESSION and in its lineage, compares the error rate after it with
@@ -156,6 +148,5 @@ def compression(
 
     Examples:
       journeyman compression SESSION
-      journeyman compression SESSION --json
     """
-    return journeyman.compression(session, include_trivial=include_trivial)
+    return journeyman.compression(session, **options)

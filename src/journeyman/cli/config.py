@@ -97,7 +97,6 @@ def show(journeyman: Journeyman, *, keys: tuple[str, ...]) -> Sequence[ShownSett
     Examples:
       journeyman config show
       journeyman config show model.name model.base_url
-      journeyman config show --json
     """
     for problem in journeyman.configuration.problems:
         click.echo(f"{problem.what} To fix it: `{problem.fix}`", err=True)

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -123,12 +123,8 @@ def _paged_output() -> Iterator[None]:
         yield
     finally:
         text, sys.stdout = sys.stdout.getvalue(), terminal
-        columns, rows = shutil.get_terminal_size()
-        lines = (len(line) - 1 for line in click.unstyle(text).splitlines())
-        if sum(1 + max(length, 0) // columns for length in lines) < rows:
-            click.echo(text, nl=False)
-        else:
-            click.echo_via_pager(text)
+        fits = text.count("\n") < shutil.get_terminal_size().lines
+        (partial(click.echo, nl=False) if fits else click.echo_via_pager)(text)
 
 
 def open_journeyman(

@@ -230,7 +230,6 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
 
     Examples:
       journeyman hosts list
-      journeyman hosts list --json
     """
     return list_hosts(Installer(journeyman))
 
@@ -248,7 +247,6 @@ def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
 
     Examples:
       journeyman hosts check claude-code
-      journeyman hosts check service --json
     """
     # Imported here because the other commands do not need them.
     from journeyman.hosts.installation import check as checks  # noqa: PLC0415
@@ -267,7 +265,6 @@ def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostRepo
 
     Examples:
       journeyman hosts report
-      journeyman hosts report --since 7d --json
     """
     from journeyman.hosts.report import report as make_report  # noqa: PLC0415 - heavy
 
@@ -282,7 +279,6 @@ def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
 
     Examples:
       journeyman hosts explain 0f3a91
-      journeyman hosts explain 0f3a91 --json
     """
     from journeyman.hosts.opening_parts import explain_session  # noqa: PLC0415 - heavy
 

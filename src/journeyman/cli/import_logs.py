@@ -164,7 +164,6 @@ def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
       journeyman learn
       journeyman learn --workers 4
       journeyman learn --project .
-      journeyman learn --json
     """
     with context.exit_on_sigterm(), formatting.progress_bar("Learning") as progress:
         return journeyman.learn(progress=progress, **options)

@@ -56,7 +56,6 @@ def playbook(
     Examples:
       journeyman playbook
       journeyman playbook acme/app
-      journeyman playbook --json
       journeyman playbook --write CLAUDE.md
       journeyman playbook --undo CLAUDE.md
     """

@@ -91,7 +91,6 @@ def list_(journeyman: Journeyman, *, rule: str | None, **filters: Any) -> Sequen
     Examples:
       journeyman templates quarantine list
       journeyman templates quarantine list --rule git.push --project .
-      journeyman templates quarantine list --decided --json
     """
     del filters["limit"]
     return journeyman.kept_out.list(rule=rule, **filters)
@@ -104,7 +103,6 @@ def show(journeyman: Journeyman, *, key: str) -> Quarantined:
 
     Examples:
       journeyman templates quarantine show 3f2a9c10
-      journeyman templates quarantine show 3f2a9c10 --json
     """
     return journeyman.kept_out.get(key)
 

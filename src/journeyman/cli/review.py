@@ -94,7 +94,6 @@ def list_(journeyman: Journeyman, *, limit: int) -> Sequence[_ReviewWithWrites]:
 
     Examples:
       journeyman review list
-      journeyman review list --limit 5 --json
     """
     return [(row, journeyman.reviews.writes(row)) for row in journeyman.reviews.list(limit)]
 
@@ -116,7 +115,6 @@ def show(journeyman: Journeyman, *, review_id: str) -> _ReviewWithWrites:
 
     Examples:
       journeyman review show 3fa2b1c0
-      journeyman review show 3fa2b1c0 --json
     """
     stored = journeyman.reviews.get(review_id)
     return stored, journeyman.reviews.writes(stored)

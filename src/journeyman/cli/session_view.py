@@ -35,7 +35,7 @@ _ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow"
 _FIELD_WIDTH = 12
 
 
-class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
+class ListedSession(msgspec.Struct, frozen=True):
     """A row of the list. `errors` counts the calls that failed; None if it is not known."""
 
     overview: SessionOverview

@@ -43,7 +43,6 @@ def list_(
     Examples:
       journeyman sessions list
       journeyman sessions list --source codex --since 7d
-      journeyman sessions list --project . --json
     """
     # One more than is shown, to know whether there are more.
     found = journeyman.sessions.list(limit=limit + 1, **filters)
@@ -65,27 +64,20 @@ def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> lis
     ids = [overview.session.id for overview in overviews]
     with formatting.counting_bar("Judging new sessions") as progress:
         errors = journeyman.errors(overviews, progress=progress)
-    usage = journeyman.accounting.of_sessions(ids)
-    short_ids = context.short_ids(ids)
+    usage, short_ids = journeyman.accounting.of_sessions(ids), context.short_ids(ids)
     return [
-        ListedSession(
-            overview=overview,
-            short_id=short_ids[id_],
-            errors=errors.get(id_),
-            usage=usage.get(id_),
-        )
+        ListedSession(overview, short_ids[id_], errors.get(id_), usage.get(id_))
         for id_, overview in zip(ids, overviews, strict=True)
     ]
 
 
 def _as_json(row: ListedSession) -> dict[str, Any]:
     overview: dict[str, Any] = msgspec.to_builtins(row.overview)
-    usage = row.usage
     return overview | {
         "short_id": row.short_id,
         "errors": row.errors,
-        "cost_usd": usage and usage.cost_usd,
-        "cost_estimated_share": usage and usage.estimated_share,
+        "cost_usd": row.usage and row.usage.cost_usd,
+        "cost_estimated_share": row.usage and row.usage.estimated_share,
     }
 
 

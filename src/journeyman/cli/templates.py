@@ -205,7 +205,6 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
       journeyman templates list
       journeyman templates list --type code --tag python
       journeyman templates list --tags python,tests --all-tags
-      journeyman templates list --versions --json
     """
     return journeyman.templates.list(versions=versions, **filters)
 
