@@ -95,8 +95,8 @@ def compare(
     is_narrowed = warm_tag or narrowed["project"] or narrowed["platform"]
     if len(pair) not in (0, 2) or bool(warm_tag) != bool(cold_tag) or (pair and is_narrowed):
         raise click.UsageError(
-            "Name two sessions, WARM and COLD, and nothing else; or pass both --warm-tag and "
-            "--cold-tag, or none."
+            "Name two sessions, WARM and COLD, without --project, --platform or tags; or pass both "
+            "--warm-tag and --cold-tag, or none."
         )
     if pair:
         return journeyman.compare(*pair, **narrowed)

@@ -1,6 +1,6 @@
 """`journeyman sessions`: lists, shows, searches, exports and deletes sessions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -194,19 +194,12 @@ def _openai_chat(exported: ExportedSession) -> object:
     return session | {"messages": openai_messages(exported.messages)}
 
 
-_EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
-    "journeyman": lambda exported: exported,
-    "openai": _openai_chat,
-}
-"""The forms of an exported session, each as a value that is written as JSON."""
-
-
 @context.command(sessions, has_json=False)
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
 @choice(
     "--format",
     "journeyman is complete and can be imported again; openai is chat messages.",
-    [*_EXPORT_FORMATS],
+    ("journeyman", "openai"),
     dest="form",
     default="journeyman",
 )
@@ -231,7 +224,7 @@ def export(
       journeyman sessions export 0442a060 --format openai -o chat.json
     """
     exported = [journeyman.sessions.export(id_, redacted=not raw) for id_ in session_ids]
-    records = map(_EXPORT_FORMATS[form], exported)
+    records = map(_openai_chat, exported) if form == "openai" else exported
     content = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
 

@@ -22,7 +22,6 @@ from journeyman.records import (
     ImportedTemplate,
     LateChange,
     Template,
-    TemplateOrigin,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MIN_MESSAGES
 
@@ -35,13 +34,6 @@ _NO_TEMPLATES = (
     "`journeyman templates build NAME` builds one from long, successful sessions.\n"
     "`journeyman templates create SESSION` creates one from a single session."
 )
-_ORIGINS: dict[TemplateOrigin, str] = {
-    "built": "built from sessions",
-    "created": "with `journeyman templates create`",
-    "imported": "imported from a file",
-}
-
-
 _COLUMNS = (
     Column("name", lambda row: row.name, overflow="fold", min_width=12),
     Column("version", lambda row: str(row.version), numeric=True),
@@ -63,7 +55,7 @@ def _show_details(console: Console, template: Template) -> None:
         "about": template.description,
         "type": template.task_type,
         "tags": ", ".join(template.tags),
-        "created": f"{_ORIGINS[template.origin]}, {formatting.local_time(template.created_at)}",
+        "created": f"{template.origin}, {formatting.local_time(template.created_at)}",
         "sessions": sessions if template.scanned and template.origin != "created" else "",
         "patterns": formatting.count(len(template.patterns))
         + (f", {quarantined:,} in quarantine" if quarantined else ""),
