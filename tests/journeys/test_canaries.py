@@ -156,7 +156,7 @@ def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
         ("open", TASK, "--project", names[3]),
         ("open", TASK, "--project", names[3], "--explain"),
         ("sessions", "export", "reported-0", "--format", "openai"),
-        ("sessions", "export", "reported-0", "--redact"),
+        ("sessions", "export", "reported-0"),
     ]
     told |= {" ".join(line).replace(names[3], "…"): command(*line).stdout for line in lines}
     return told | {file.name: file.read_text() for file in files}

@@ -218,7 +218,7 @@ def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
     told = command("playbook", "acme/app").stdout
     assert "mise run test" in told
     assert command.json("playbook", "app")["sessions"] == 4
-    assert "acme/app" in command("playbook").stdout  # without a project, the known ones are listed
+    assert "acme/app" in command("playbook").stdout  # the known projects are listed
     assert "Known projects: github.com/acme/app" in command("playbook", "nix", code=1).stderr
 
     refused = command("open", "commit this", "--project", "ap", code=1)

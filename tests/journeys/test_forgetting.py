@@ -146,7 +146,7 @@ def test_selecting_what_to_forget(program: Command, chosen: list[str], sessions:
         ([], 2, "Name what to forget"),
         (["--matching", " "], 1, "is empty"),
         (["--undo", "aa-first"], 1, "`journeyman forget --list`"),
-        (["--undo", "--matching", "x"], 2, "the text is not stored"),
+        (["--undo", "--matching", "x"], 2, "--undo takes a session"),
     ],
 )
 def test_errors_are_explained(program: Command, chosen: list[str], code: int, said: str) -> None:
@@ -165,7 +165,6 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     assert "`journeyman forget --undo --project acme/shop`, then" in said
     unknown = program("playbook", "acme/shop", code=1).stderr
     assert "was forgotten" in unknown
-    assert "`journeyman forget --undo --project acme/shop`" in unknown
     assert where(jm) == {"templates", "exports"}  # the description, which a person wrote
     assert jm.playbook("acme/shop").commands == ()
     assert jm.learn().reasons == {"forgotten": 3}
@@ -184,7 +183,7 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     ("chosen", "undone_by"),
     [
         (["--matching", "sparrow"], "`journeyman forget --undo b-other`"),
-        (["--matching", CANARY], "`journeyman forget --undo` with each of them"),
+        (["--matching", CANARY], "`journeyman forget --undo SESSION`"),
         (["aa-first"], "`journeyman forget --undo aa-first`"),
         (["--project", "acme/shop"], "`journeyman forget --undo --project acme/shop`"),
         (["--source", "claude_code"], "`journeyman forget --undo --source claude_code`"),
@@ -192,14 +191,6 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
 )
 def test_the_way_to_undo_is_shown(program: Command, chosen: list[str], undone_by: str) -> None:
     assert undone_by in program("forget", *chosen, "--yes").stdout
-
-
-def test_undo_reports_a_deleted_session(program: Command, jm: Journeyman) -> None:
-    program("forget", "aa-first", "--yes")
-    jm.sessions.delete("aa-first")
-    said = program("forget", "--undo", "aa-first").stdout
-    assert "Session aa-first is no longer stored." in said
-    assert "can be learned from again" not in said
 
 
 def test_a_terminal_shows_a_preview_and_asks_for_confirmation(
@@ -287,9 +278,8 @@ class TestQuarantine:
         assert [one["key"] for one in program.json(*asked, "--rule", "instruct")] == [
             "3f2b0000aaaaaaaa"
         ]
-        assert len(program.json(*asked, "list", "--session", "b-oth")) == 1
         assert program.json(*asked, "--project", "acme/site") == []
-        assert "1 of 2; more with --limit." in program(*asked, "-n", "1").stdout
+        assert "and 1 more: --limit" in program(*asked, "-n", "1").stdout
         assert len(program.json(*asked, "-n", "1")) == 1
         assert "Nothing in quarantine matches" in program(*asked, "--rule", "nosuch").stdout
         assert "'x' is not a valid whole number" in program(*asked, "-n", "x", code=2).stderr
@@ -313,7 +303,7 @@ class TestQuarantine:
             "To apply this: `journeyman learn`" in program(*asked, "restore", "3f2a", "3f2b").stdout
         )
         assert len(program.json(*asked)) == 2
-        assert "Nothing was released" in program(*asked, "--decided").stdout
+        assert "Nothing in quarantine matches" in program(*asked, "--decided").stdout
         assert "Use more characters" in program(*asked, "delete", "3f2", "-y", code=1).stderr
 
     def test_forgotten_sessions_leave_the_quarantine(self, program: Command) -> None:
@@ -365,7 +355,7 @@ def test_a_release_survives_forgetting(command: Command) -> None:
     (held,) = command.json(*asked)
     command(*asked, "release", held["key"], "--yes")
     assert command.json("learn")["quarantined"] == 0
-    assert "Nothing is new" in command("learn").stdout
+    assert "Processed 0 sessions" in command("learn").stdout
     assert command.json("forget", "s1", "--yes")["kept_out"] == 1
     assert command.json(*asked, "--decided") == []
     command("forget", "--undo", "s1")
@@ -400,4 +390,4 @@ def test_excluded_text_can_be_read_in_full(command: Command) -> None:
     key = next(one["key"] for one in found if "branch-7" in one["text"])
     assert long in command(*asked, "show", key).stdout
     listed = command(*asked, COLUMNS="80").stdout
-    assert f"30 of {len(found)}" in listed
+    assert f"and {len(found) - 30} more" in listed

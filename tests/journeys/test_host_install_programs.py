@@ -74,7 +74,7 @@ class TestCodex:
     def states(self, home: Home) -> dict[str, str]:
         found = read_hooks(str(home.program), self.environ(home), home.work)
         assert found is not None
-        return found.states
+        return found
 
     @staticmethod
     def environ(home: Home) -> dict[str, str]:

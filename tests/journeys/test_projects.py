@@ -129,7 +129,7 @@ def test_comparing_within_a_project(worked: Command) -> None:
     )
     assert told["warm"]["sessions"] == 0
     shown = worked("compare", "--warm-tag", "w", "--cold-tag", "c", "--project", "website").stdout
-    assert "No session in website has the tag w." in shown
+    assert "There is no warm session." in shown
     assert "--project" in worked("compare", "here", "other", "--project", "app", code=2).stderr
 
 

@@ -243,7 +243,7 @@ class TestBadInput:
         record(command, "single", "fine")
         shown = self.told(command, "compare", "--warm-tag", "a", "--cold-tag", "b")
         assert "undecided" in shown
-        assert "No session has the tag a." in shown
+        assert "There is no warm session." in shown
         assert "undecided" in self.told(command, "compare", "single", "single")
 
     def test_a_missing_parent_and_a_cycle(self, command: Command) -> None:
@@ -336,7 +336,7 @@ class TestCompare:
             record(command, f"w{number}", *["fine"] * 5)
             record(command, f"c{number}", *["fine"] * 5)
         cold = command("compare").stdout
-        assert "No session is stored as warm." in cold
+        assert "There is no warm session." in cold
         for number in range(4):
             opening = f"{number:016x}"
             command("sessions", "note-opening", f"w{number}", opening, "--source", "mine")

@@ -282,7 +282,7 @@ class TestInterruption:
 
     def check(self, desk: Desk, done: CompletedProcess[str]) -> None:
         """Check that the interruption is reported and the session is complete."""
-        assert "Interrupted." in done.stdout
+        assert "Stopped (interrupted)." in done.stdout
         assert "finished steps are stored" in done.stderr
         overview = desk.session()["overview"]
         session = overview["session"]

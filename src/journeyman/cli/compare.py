@@ -32,14 +32,10 @@ _MAX_WORSE_TOOLS = 8
 
 
 def _show_comparison(console: Console, comparison: Comparison) -> None:
-    options = click.get_current_context().params
     sides = (("warm", comparison.warm), ("cold", comparison.cold))
     for name, side in sides:
         if not side.sessions:
-            tag = options[f"{name}_tag"]
-            where = f" in {readable(options['project'])}" if options["project"] else ""
-            missing = f"has the tag {readable(tag)}" if tag else f"is stored as {name}"
-            console.print(Text(f"No session{where} {missing}.", style="bold"))
+            console.print(Text(f"There is no {name} session.", style="bold"))
     rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides]
     show_rates(console, "", ("sessions", "counted"), rows)
     if comparison.difference.estimate is not None:
@@ -96,13 +92,11 @@ def compare(
       journeyman compare WARM COLD
       journeyman compare --warm-tag warm --cold-tag cold
     """
-    if len(pair) not in (0, 2) or bool(warm_tag) != bool(cold_tag) or (pair and warm_tag):
+    is_narrowed = warm_tag or narrowed["project"] or narrowed["platform"]
+    if len(pair) not in (0, 2) or bool(warm_tag) != bool(cold_tag) or (pair and is_narrowed):
         raise click.UsageError(
-            "Name two sessions, WARM and COLD, or pass both --warm-tag and --cold-tag, or none."
-        )
-    if pair and (narrowed["project"] or narrowed["platform"]):
-        raise click.UsageError(
-            "--project and --platform do not narrow sessions that are named: leave them out."
+            "Name two sessions, WARM and COLD, without --project, --platform or tags; or pass both "
+            "--warm-tag and --cold-tag, or none."
         )
     if pair:
         return journeyman.compare(*pair, **narrowed)
@@ -126,9 +120,6 @@ def _show_step(console: Console, step: CompressionStep) -> None:
     show_rates(console, "", ("counted",), rows)
     if step.difference.low is not None:
         text = f"{change(step.difference)} ({change_interval(step.difference)})"
-        same_tools = step.same_tools_difference
-        if same_tools.low is not None:
-            text += f"; with the same tools {change(same_tools)} ({change_interval(same_tools)})"
         console.print(f"Errors after, in points: {text}", style="dim")
     console.print(Text(readable(step.reading), style=_STYLES[step.state]))
     if step.state != "preserved" and step.worse_tools:
@@ -146,16 +137,10 @@ def _label(label: str) -> str:
     return context.short_ids([session])[session] + comma + part.replace(" of ", "/")
 
 
-@context.command(
-    render=_show_compression,
-    is_failure=lambda report: report.state == "lost",
-    is_paged=True,
-)
+@context.command(render=_show_compression, is_failure=lambda report: report.state == "lost")
 @click.argument("session")
 @context.include_trivial_option
-def compression(
-    journeyman: Journeyman, *, session: str, include_trivial: bool
-) -> CompressionReport:
+def compression(journeyman: Journeyman, session: str, **options: bool) -> CompressionReport:
     """Check whether context compression preserved proficiency.
 
     For each compression inside SESSION and in its lineage, compares the error rate after it with
@@ -163,6 +148,5 @@ def compression(
 
     Examples:
       journeyman compression SESSION
-      journeyman compression SESSION --json
     """
-    return journeyman.compression(session, include_trivial=include_trivial)
+    return journeyman.compression(session, **options)

@@ -11,23 +11,24 @@ from rich.text import Text
 
 from journeyman import config_file
 from journeyman.cli import context, formatting
+from journeyman.cli.formatting import Column
 from journeyman.configuration import FLAG, Configuration, checked_value
 from journeyman.facade.journeyman import Journeyman
 from journeyman.redaction.masking import mask_text
-from journeyman.settings import BY_KEY, SECRETS, SETTINGS, Settings
+from journeyman.settings import BY_KEY, SECRETS, SETTINGS
 
 _MASK = "***"
 
 
 class ShownSetting(Struct, frozen=True):
-    """A setting as it is shown: secrets are masked."""
+    """A setting as it is shown: secrets are masked. `origin` is default, file, environment or flag;
+    `set_by` names the file or the variable.
+    """
 
     key: str
     value: Any
     origin: str
-    """`default`, `file`, `environment` or `flag`."""
     set_by: str
-    """The file, the variable or the flag that sets it."""
     about: str
 
 
@@ -46,17 +47,16 @@ def _shown_value(key: str, value: Any) -> Any:
 
 
 def _shown_settings(configuration: Configuration) -> list[ShownSetting]:
-    def value_of(settings: Settings, key: str) -> Any:
-        table, _, name = key.rpartition(".")
-        return getattr(getattr(settings, table) if table else settings, name)
-
     kinds = {"": "default", str(configuration.file): "file", FLAG: "flag"}
     rows = []
     for setting in SETTINGS:
-        value = _shown_value(setting.key, value_of(configuration.settings, setting.key))
+        value: Any = configuration.settings
+        for name in setting.key.split("."):
+            value = getattr(value, name)
         set_by = configuration.origins.get(setting.key, "")
         origin = kinds.get(set_by, "environment")
-        rows.append(ShownSetting(setting.key, value, origin, set_by, setting.about))
+        shown = _shown_value(setting.key, value)
+        rows.append(ShownSetting(setting.key, shown, origin, set_by, setting.about))
     return rows
 
 
@@ -70,17 +70,21 @@ def _value_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+_COLUMNS = (
+    Column("setting", lambda row: row.key, no_wrap=True),
+    Column("value", lambda row: _value_text(row.value)),
+    Column(
+        "from",
+        lambda row: Text(
+            row.set_by if row.origin == "environment" else row.origin,
+            style="dim" if row.origin == "default" else "cyan",
+        ),
+    ),
+)
+
+
 def _show(console: Console, rows: Sequence[ShownSetting]) -> None:
-    table = formatting.table("setting", "value", "from")
-    table.columns[0].no_wrap = True
-    for row in rows:
-        origin = row.set_by if row.origin == "environment" else row.origin
-        table.add_row(
-            row.key,
-            formatting.safe_text(_value_text(row.value)),
-            Text(origin, style="dim" if row.origin == "default" else "cyan"),
-        )
-    console.print(table)
+    formatting.print_table(console, rows, _COLUMNS, "")
 
 
 @context.command(config, "show", render=_show, tolerant=True)
@@ -93,7 +97,6 @@ def show(journeyman: Journeyman, *, keys: tuple[str, ...]) -> Sequence[ShownSett
     Examples:
       journeyman config show
       journeyman config show model.name model.base_url
-      journeyman config show --json
     """
     for problem in journeyman.configuration.problems:
         click.echo(f"{problem.what} To fix it: `{problem.fix}`", err=True)

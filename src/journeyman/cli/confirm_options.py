@@ -107,7 +107,7 @@ def approver_client(journeyman: Journeyman) -> "ConfirmClient":
             "or run the command on a terminal to enter the key."
         )
     key = key or click.prompt("Approver's key", hide_input=True, err=True).strip()
-    return click.get_current_context().with_resource(journeyman.approver_client(key))
+    return click.get_current_context().with_resource(journeyman.confirm_client(key))
 
 
 def reader_client(journeyman: Journeyman) -> "ConfirmClient":

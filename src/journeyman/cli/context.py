@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -54,6 +54,16 @@ def option(names: str, help_text: str, *, dest: str = "", **settings: Any) -> _D
         metavar = "N"
     declared = (*flags, *filter(None, [dest]))
     return click.option(*declared, metavar=metavar, help=help_text, **settings)
+
+
+def number(names: str, help_text: str, *, least: int = 1, **settings: Any) -> _Decorator:
+    """Declare an option whose value is a whole number."""
+    return option(names, help_text, type=WholeNumber(least), **settings)
+
+
+def choice(names: str, help_text: str, values: Iterable[str], **settings: Any) -> _Decorator:
+    """Declare an option whose value is one of several."""
+    return option(names, help_text, type=click.Choice(tuple(values)), **settings)
 
 
 def flag(names: str, help_text: str, *, dest: str = "") -> _Decorator:
@@ -113,12 +123,8 @@ def _paged_output() -> Iterator[None]:
         yield
     finally:
         text, sys.stdout = sys.stdout.getvalue(), terminal
-        columns, rows = shutil.get_terminal_size()
-        lines = (len(line) - 1 for line in click.unstyle(text).splitlines())
-        if sum(1 + max(length, 0) // columns for length in lines) < rows:
-            click.echo(text, nl=False)
-        else:
-            click.echo_via_pager(text)
+        fits = text.count("\n") < shutil.get_terminal_size().lines
+        (partial(click.echo, nl=False) if fits else click.echo_via_pager)(text)
 
 
 def open_journeyman(
@@ -222,12 +228,14 @@ class DefaultGroup(click.Group):
         self.format_commands(ctx, formatter)
 
 
-def require_terminal() -> None:
-    """Raise UsageError if standard input is not a terminal, where confirmation is impossible."""
+def require_terminal(preview: str = "--dry-run") -> None:
+    """Raise UsageError if standard input is not a terminal, where confirmation is impossible; the
+    option `preview` shows what would happen.
+    """
     if not sys.stdin.isatty():
         raise click.UsageError(
             "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
-            "ahead, or --dry-run to see what would happen."
+            f"ahead, or {preview} to see what would change."
         )
 
 
@@ -341,18 +349,18 @@ since_option = option(
     "Only sessions started then or later: 7d, '2 weeks', yesterday, 2026-11-15.",
     callback=_parse_moment,
 )
-_SESSION_OPTIONS = (
-    project_option,
-    source_option,
-    platform_option,
-    option("--model", "Only sessions of this model."),
-    option("--tag", "Only sessions with this tag."),
-    since_option,
-    option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
-    option(
+_SESSION_OPTIONS = {
+    "project": project_option,
+    "source": source_option,
+    "platform": platform_option,
+    "model": option("--model", "Only sessions of this model."),
+    "tag": option("--tag", "Only sessions with this tag."),
+    "since": since_option,
+    "until": option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
+    "min_messages": option(
         "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
     ),
-    option(
+    "subagents": option(
         "--no-subagents",
         "Leave out sessions of subagents.",
         dest="subagents",
@@ -360,17 +368,11 @@ _SESSION_OPTIONS = (
         flag_value=False,
         default=None,
     ),
-    option("--bots/--no-bots", "Include or leave out bots: headless runs, …", default=None),
-    option(
+    "bots": option("--bots/--no-bots", "Include or leave out bots: headless runs, …", default=None),
+    "warm": option(
         "--warm/--cold", "Only sessions that started with an opening, or only others.", default=None
     ),
-)
-
-
-_FILTERS = (
-    *("project", "source", "platform", "model", "tag", "since", "until", "min_messages"),
-    *("subagents", "bots", "warm"),
-)
+}
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -378,12 +380,12 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_filters(*args: Any, **options: Any) -> None:
-        values = {name: options.pop(name) for name in _FILTERS}
+        values = {name: options.pop(name) for name in _SESSION_OPTIONS}
         filters = {name: value for name, value in values.items() if value is not None}
         command(*args, filters=filters, **options)
 
     with_options: Callable[..., None] = with_filters
-    for add_option in reversed(_SESSION_OPTIONS):
+    for add_option in reversed(_SESSION_OPTIONS.values()):
         with_options = add_option(with_options)
     return with_options
 

@@ -37,6 +37,5 @@ def doctor(journeyman: Journeyman) -> Sequence[Finding]:
 
     Examples:
       journeyman doctor
-      journeyman doctor --json
     """
     return [*journeyman.diagnose(), *host_findings(Installer(journeyman))]

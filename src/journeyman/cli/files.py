@@ -2,8 +2,6 @@
 their owner can read them. Failures become one-line errors.
 """
 
-import errno
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -71,8 +69,6 @@ def write(
         click.echo(content, nl=False)
         return
     try:
-        if output.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         refuse_overwriting(output, force=force)
         if output.exists() and not output.is_file():
             output.write_bytes(content)  # a pipe or a device cannot be replaced

@@ -63,9 +63,12 @@ def forget(
             "Name what to forget: a session, a project, a source, or --matching TEXT."
         )
     if undo:
-        _check_undo(matching, dry_run=dry_run)
-        ids = journeyman.unforget(**where)
-        context.print_result(ids, partial(_show_undone, journeyman), as_json=as_json)
+        if dry_run or matching is not None:
+            raise click.UsageError(
+                "--undo takes a session, a project or a source: `journeyman forget --list` shows "
+                "what can be undone."
+            )
+        context.print_result(journeyman.unforget(**where), _show_undone, as_json=as_json)
         return
     if not yes or dry_run:
         preview = journeyman.forget(**where, matching=matching, dry_run=True)
@@ -78,87 +81,55 @@ def forget(
             return
         click.confirm("Forget this?", abort=True, err=True)
     forgotten = journeyman.forget(**where, matching=matching)
-    context.print_result(forgotten, partial(_show, undo_by=_undo_command(where)), as_json=as_json)
-
-
-def _check_undo(matching: str | None, *, dry_run: bool) -> None:
-    list_command = "`journeyman forget --list`"
     if matching is not None:
-        raise click.UsageError(
-            "--undo cannot find sessions by text, because the text is not stored. "
-            f"{list_command} shows the sessions to undo."
-        )
-    if dry_run:
-        raise click.UsageError(f"--undo has no --dry-run. {list_command} shows what can be undone.")
+        ids = forgotten.sessions
+        where["session"] = ids[0] if len(ids) == 1 else "SESSION"
+    undo_by = _undo_command(where)
+    context.print_result(forgotten, partial(_show, undo_by=undo_by), as_json=as_json)
 
 
 def _undo_command(where: Mapping[str, str]) -> str:
-    words = [
-        word
-        for name, value in where.items()
-        if value
-        for word in ((value,) if name == "session" else (f"--{name}", value))
-    ]
-    return shlex.join(["journeyman", "forget", "--undo", *words]) if words else ""
+    words = ["journeyman", "forget", "--undo"]
+    for name, value in where.items():
+        words += [value] if name == "session" else [f"--{name}", value] if value else []
+    return shlex.join(filter(None, words))
 
 
-def _show(console: Console, forgotten: Forgotten, undo_by: str | None = None) -> None:
-    """Show what was removed, with the command that undoes it (empty if no single command does);
-    without `undo_by`, show what would be removed.
+def _show(console: Console, forgotten: Forgotten, undo_by: str = "") -> None:
+    """Show what was removed, with the command that undoes it; without `undo_by`, show what would be
+    removed.
     """
-    pluralize, is_done = formatting.pluralize, undo_by is not None
-    if forgotten.is_empty:
-        sessions, will = (
-            pluralize(len(forgotten.sessions), "session"),
-            "will" if is_done else "would",
-        )
-        none_yet = f"Nothing was learned from {sessions} so far, and nothing {will} be."
-        no_match = "Nothing that was learned contains this: nothing to forget."
-        console.print(none_yet if forgotten.sessions else no_match)
+    if forgotten.is_empty and not forgotten.sessions:
+        console.print("Nothing that was learned contains this: nothing to forget.")
         return
     lists = (("changed", forgotten.templates_changed), ("deleted", forgotten.templates_deleted))
     templates = [
         f"{action} {formatting.join_names(names, _MAX_NAMES)}" for action, names in lists if names
     ]
-    fewer = f" ({pluralize(forgotten.template_patterns, 'pattern')} fewer)"
     fields = {
         "sessions": f"{len(forgotten.sessions):,}",
         "projects": formatting.join_names(forgotten.projects, _MAX_NAMES),
         "episodes": f"{forgotten.episodes:,}",
         "patterns": f"{forgotten.patterns:,}",
         "quarantine": f"{forgotten.kept_out:,}" if forgotten.kept_out else "",
-        "templates": "; ".join(templates) + (fewer if forgotten.template_patterns else ""),
+        "templates": "; ".join(templates),
     }
-    console.print(Text("Forgotten:" if is_done else "This would be forgotten:", style="bold"))
+    console.print(Text("Forgotten:" if undo_by else "This would be forgotten:", style="bold"))
     formatting.print_fields(
         console, {f"  {name}": value for name, value in fields.items()}, width=13, wrap=True
     )
-    if not is_done:
-        return
-    if forgotten.projects:
-        console.print(
-            "Files with a playbook were not changed. To update one: `journeyman playbook --write "
-            "FILE`."
-        )
-    if forgotten.sessions:
-        if not undo_by and len(forgotten.sessions) == 1:
-            undo_by = _undo_command({"session": forgotten.sessions[0]})
-        undo = f"`{undo_by}`" if undo_by else "`journeyman forget --undo` with each of them"
-        note = f"The sessions are still stored. To undo this: {undo}, then `journeyman learn`."
-        console.print(formatting.safe_text(note), soft_wrap=True)
-
-
-def _show_undone(journeyman: Journeyman, console: Console, ids: Sequence[SessionId]) -> None:
-    stored = [overview.session.id for overview in journeyman.sessions.with_ids(ids)]
-    for missing in sorted(set(ids).difference(stored)):
+    if undo_by:
         note = (
-            f"Session {missing} is no longer stored. If it is imported again, it is learned from."
+            "Sessions and files with a playbook stay as they are; `journeyman playbook --write "
+            f"FILE` updates a file. To undo this: `{undo_by}`, then `journeyman learn`."
         )
         console.print(formatting.safe_text(note), soft_wrap=True)
-    if stored:
-        sessions = formatting.pluralize(len(stored), "session")
-        note = f"{sessions} can be learned from again: `journeyman learn`. Templates do not change."
-        console.print(note, soft_wrap=True)
+
+
+def _show_undone(console: Console, ids: Sequence[SessionId]) -> None:
+    sessions = formatting.pluralize(len(ids), "session")
+    console.print(f"{sessions} can be learned from again: `journeyman learn`.")
+    console.print("Templates do not change.")
 
 
 def _show_list(console: Console, exclusions: Sequence[Any]) -> None:

@@ -1,14 +1,11 @@
 """Terminal output: the console, tables, numbers, times and progress."""
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -85,31 +82,11 @@ def local_time(at: float | None) -> str:
         return UNKNOWN
 
 
-class Name:
-    """A name in a table. Where it does not fit, its middle is left out: names often share their
-    beginning. Names are narrowed before numbers are.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = readable(name)
-
-    def __rich_measure__(self, _console: Console, _options: ConsoleOptions) -> Measurement:
-        return Measurement(1, cell_len(self._name))
-
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        name, room = self._name, options.max_width
-        if cell_len(name) > room:
-            half = room // 2
-            end = set_cell_size(name[::-1], room - half - 1)[::-1]
-            name = f"{set_cell_size(name, half)}…{end}"
-        yield Text(name)
+Cell = str | Text | int | None
 
 
-Cell = str | Text | Name | int | None
-
-
-def _cell_text(value: Cell) -> Text | Name:
-    if isinstance(value, Text | Name):
+def _cell_text(value: Cell) -> Text:
+    if isinstance(value, Text):
         return value
     return safe_text(value) if isinstance(value, str) else Text(count(value))
 
@@ -236,41 +213,31 @@ def join_names(names: Sequence[str], limit: int) -> str:
 
 
 @contextmanager
-def progress_bar(label: str, unit: str) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that updates a progress bar with items done, speed and remaining time.
-    Nothing is shown unless standard error is a terminal.
-    """
-    began = time.monotonic()
+def progress_bar(label: str) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that updates a progress bar with what an import or learning reports."""
     with counting_bar(label) as update:
-
-        def move(progress: Progress) -> None:
-            speed = progress.done_bytes / 1e6 / max(time.monotonic() - began, 0.001)
-            update(progress.done, progress.total, f" {unit}, {speed:.1f} MB/s")
-
-        yield move
+        yield lambda progress: update(progress.done, progress.total)
 
 
 @contextmanager
-def counting_bar(label: str) -> Iterator[Callable[..., None]]:
-    """Yield a function that updates a progress bar with the items done, their total, and words
-    after them.
+def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that updates a progress bar with the items done and their total. Nothing is
+    shown unless standard error is a terminal.
     """
     if not sys.stderr.isatty():
-        yield lambda _done, _total, _words="": None
+        yield lambda _done, _total: None
         return
     from rich import progress  # noqa: PLC0415
 
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
-        progress.TextColumn("{task.completed:,.0f}/{task.total:,.0f}{task.fields[words]}"),
+        progress.TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=0, words="")
-        yield lambda done, total, words="": bar.update(
-            task, completed=done, total=total, words=words
-        )
+        task = bar.add_task(label, total=0)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager

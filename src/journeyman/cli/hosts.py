@@ -2,7 +2,6 @@
 installed, removes it, and reports what it did there.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
 from journeyman.cli.doctor import show_findings
+from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
@@ -40,8 +40,6 @@ _STATES = {
     "unreadable": "red",
     "not installed": "dim",
 }
-
-
 _NOT_RANDOM = (
     "Sessions were not assigned at random: other things may explain the difference. "
     "For a fair comparison: journeyman config set hosts.holdout 0.2"
@@ -58,21 +56,25 @@ def hosts() -> None:
     """
 
 
+def _program(one: HostStatus) -> str:
+    if one.name != SERVICE:
+        return one.version or "found" if one.program else formatting.UNKNOWN
+    silent = "does not answer" if one.problem else "not running"
+    return f"process {one.process}" if one.answers else silent
+
+
+_COLUMNS = (
+    Column("name", lambda one: one.name, no_wrap=True),
+    Column("program", _program),
+    Column("state", lambda one: Text(one.state, _STATES[one.state])),
+    Column("parts", lambda one: ", ".join(one.parts)),
+    Column("file", lambda one: one.file.replace(f"{Path.home()}/", "~/", 1), overflow="fold"),
+)
+
+
 def _show_hosts(console: Console, listed: Sequence[HostStatus]) -> None:
     """Show every host; what is wrong is said below the table."""
-    table = formatting.table("name", "program", "state", "parts", "file")
-    for one in listed:
-        program = one.version or "found" if one.program else formatting.UNKNOWN
-        if one.name == SERVICE:
-            program = (
-                f"journeyman serve: process {one.process}"
-                if one.answers
-                else ("does not answer" if one.problem else "not running")
-            )
-        state = Text(one.state, _STATES[one.state])
-        file = formatting.Name(one.file.replace(f"{Path.home()}/", "~/", 1))
-        table.add_row(one.name, program, state, ", ".join(one.parts), file)
-    console.print(table)
+    formatting.print_table(console, listed, _COLUMNS, "")
     for one in listed:
         if one.problem:
             console.print(Text(f"\n{one.name}: {readable(one.problem)}"), soft_wrap=True)
@@ -87,29 +89,26 @@ def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
         return
     for one in reports:
         formatting.print_heading(console, one.host)
+        difference = readable(one.difference.note)
+        if one.difference.estimate is not None:
+            points = f"{change(one.difference)} points {change_interval(one.difference)}"
+            difference = f"{points}: {one.verdict}"
+        each = one.tokens_per_warm_session
+        failed = f"; the last: {readable(one.last_failure)}" if one.last_failure else ""
         lines = {
             "sessions": f"{one.sessions:,}, {one.warm:,} of them warm",
             "errors per call": _error_rates(one),
-            "difference": f"{change(one.difference)} points {change_interval(one.difference)}",
-            "tokens added": f"{one.tokens_added:,}",
-            "time to answer": _time_to_answer(one),
+            "difference": difference,
+            "tokens added": f"{one.tokens_added:,}"
+            + (f", {each:,.0f} per warm session" if each else ""),
+            "time to answer": formatting.UNKNOWN
+            if one.median_ms is None
+            else f"median {one.median_ms:,.0f} ms, at most {one.slowest_ms:,.0f} ms",
             "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked, "
             f"{one.gate.prompted:,} asked about by the host",
-            "failed hooks": f"{one.failures:,}",
+            "failed hooks": f"{one.failures:,}{failed}",
         }
-        if one.difference.estimate is None:
-            lines["difference"] = readable(one.difference.note)
-        else:
-            lines["difference"] += f": {one.verdict}"
-        if one.tokens_per_warm_session:
-            lines["tokens added"] += f", {one.tokens_per_warm_session:,.0f} per warm session"
-        if one.last_failure:
-            lines["failed hooks"] += f"; the last: {readable(one.last_failure)}"
-        table = formatting.table("", "")
-        for title, line in lines.items():
-            table.add_row(Text(title, "dim"), line)
-        table.show_header = False
-        console.print(table)
+        formatting.print_fields(console, lines, width=17, wrap=True)
         if one.warm and not one.is_random:
             console.print(_NOT_RANDOM, style="dim")
 
@@ -119,16 +118,9 @@ def _error_rates(report: "HostReport") -> str:
     rates = (("warm", report.warm_rate), (side, report.cold_rate))
     return ", ".join(
         f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
-        if rate.total
-        else f"{name} {formatting.UNKNOWN}"
         for name, rate in rates
+        if rate.total
     )
-
-
-def _time_to_answer(report: "HostReport") -> str:
-    if report.median_ms is None:
-        return formatting.UNKNOWN
-    return f"median {report.median_ms:,.0f} ms, at most {report.slowest_ms:,.0f} ms"
 
 
 def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> None:
@@ -154,11 +146,8 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
         return False
     if plan.change.is_needed:
         refuse_read_only(plan.change)
-    if not yes and not sys.stdin.isatty():
-        raise click.UsageError(
-            "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
-            "ahead, or --print to see what would change."
-        )
+    if not yes:
+        context.require_terminal("--print")
     return yes or click.confirm(question, abort=True, err=True)
 
 
@@ -241,7 +230,6 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
 
     Examples:
       journeyman hosts list
-      journeyman hosts list --json
     """
     return list_hosts(Installer(journeyman))
 
@@ -259,7 +247,6 @@ def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
 
     Examples:
       journeyman hosts check claude-code
-      journeyman hosts check service --json
     """
     # Imported here because the other commands do not need them.
     from journeyman.hosts.installation import check as checks  # noqa: PLC0415
@@ -278,7 +265,6 @@ def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostRepo
 
     Examples:
       journeyman hosts report
-      journeyman hosts report --since 7d --json
     """
     from journeyman.hosts.report import report as make_report  # noqa: PLC0415 - heavy
 
@@ -293,7 +279,6 @@ def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
 
     Examples:
       journeyman hosts explain 0f3a91
-      journeyman hosts explain 0f3a91 --json
     """
     from journeyman.hosts.opening_parts import explain_session  # noqa: PLC0415 - heavy
 

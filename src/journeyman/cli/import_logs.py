@@ -39,12 +39,11 @@ def _show_imported(console: Console, imported: _Imported) -> None:
         console.print(Text(line, style="" if place.logs else "dim"), soft_wrap=True)
     if report.sources:
         names = ("new", "updated", "unchanged", "sessions")
-        counts = [[getattr(source, name) for name in names] for source in report.sources.values()]
-        rows = [(source, *row) for source, row in zip(report.sources, counts, strict=True)]
+        rows = [
+            (source, *(getattr(counts, name) for name in names))
+            for source, counts in report.sources.items()
+        ]
         table = formatting.table("source", *names, numbers=names, rows=rows)
-        if len(rows) > 1:
-            sums = map(sum, zip(*counts, strict=True))
-            table.add_row("all", *map(formatting.count, sums), style="bold")
         console.print("", table, "", sep="\n")
     elif places is not None:
         console.print(
@@ -54,7 +53,7 @@ def _show_imported(console: Console, imported: _Imported) -> None:
         )
     if report.skipped_lines:
         lines = [
-            f"{skip.log}:{skip.line}: {skip.reason}" if skip.line else f"{skip.log}: {skip.reason}"
+            f"{skip.log}{f':{skip.line}' if skip.line else ''}: {skip.reason}"
             for skip in report.skipped
         ]
         title = f"{report.skipped_lines:,} skipped"
@@ -115,7 +114,7 @@ def import_(
         folder = click.get_current_context().with_resource(temporary)
         paths = (write_corpus(Path(folder)).folder,)
     places = None if paths else journeyman.places()
-    with context.exit_on_sigterm(), formatting.progress_bar("Importing", "logs") as progress:
+    with context.exit_on_sigterm(), formatting.progress_bar("Importing logs") as progress:
         report = journeyman.import_logs(paths or None, progress=progress, **options)
     return report, places
 
@@ -127,25 +126,19 @@ def _show_learned(console: Console, report: LearnReport) -> None:
             "`journeyman import` imports those that your agents recorded."
         )
         return
-    sessions = formatting.pluralize(report.sessions, "session")
-    summary = f"Nothing is new since the last run; {sessions} in total."
-    if report.mined:
-        mined = f"{formatting.pluralize(report.mined, 'session')}, new or due again"
-        summary = f"Processed {mined}, in {report.seconds:.1f} s; {report.sessions:,} in total."
-    console.print(f"{summary}\n")
+    mined = f"{formatting.pluralize(report.mined, 'session')}, new or due again"
+    console.print(f"Processed {mined}, in {report.seconds:.1f} s; {report.sessions:,} in total.\n")
     usable = formatting.pluralize(report.teaching, "session learned from", "sessions learned from")
     console.print(Text(usable, style="bold"))
     if report.reasons:
         # Imported here to keep frequent calls fast: usually nothing is new.
         from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS  # noqa: PLC0415
 
-        rest = report.sessions - report.teaching
-        excluded = ("session not learned from, because", "sessions not learned from, each because")
-        console.print(formatting.pluralize(rest, *excluded))
+        rest = formatting.pluralize(report.sessions - report.teaching, "session")
+        console.print(f"{rest} not learned from:")
         for reason, number in sorted(report.reasons.items(), key=lambda item: (-item[1], item[0])):
             console.print(Text(f"{number:7,d}  {NOT_LEARNED_REASONS.get(reason, reason)}"))
-    console.print()
-    console.print(Text(formatting.pluralize(report.patterns, "pattern"), style="bold"))
+    console.print(Text(f"\n{formatting.pluralize(report.patterns, 'pattern')}", style="bold"))
     for kind, description in _PATTERN_KINDS.items():
         if number := report.kinds.get(kind, 0):
             console.print(Text.assemble(f"{number:7,d}  {kind:10s} ", (description, "dim")))
@@ -171,7 +164,6 @@ def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
       journeyman learn
       journeyman learn --workers 4
       journeyman learn --project .
-      journeyman learn --json
     """
-    with context.exit_on_sigterm(), formatting.progress_bar("Learning", "sessions") as progress:
+    with context.exit_on_sigterm(), formatting.progress_bar("Learning") as progress:
         return journeyman.learn(progress=progress, **options)

@@ -49,8 +49,7 @@ def judge(ctx: click.Context, file: BinaryIO) -> None:
             err=True,
         )
     if unreadable:
-        lines = ", ".join(map(str, unreadable[:_MAX_LINES_NAMED]))
-        more = ", …" if len(unreadable) > _MAX_LINES_NAMED else ""
+        lines = formatting.join_names([*map(str, unreadable)], _MAX_LINES_NAMED)
         count = formatting.pluralize(len(unreadable), "line")
-        click.echo(f"{count} could not be read as a call: {lines}{more}.", err=True)
+        click.echo(f"{count} could not be read as a call: {lines}.", err=True)
         ctx.exit(1)

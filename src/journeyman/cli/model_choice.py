@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import click
 
 from journeyman import config_file
-from journeyman.cli import context
+from journeyman.cli import context, formatting
 from journeyman.facade.journeyman import Journeyman
 from journeyman.models.discovery import FoundEndpoint, find_endpoints, looked_for
 from journeyman.models.factory import NO_MODEL, is_in_process, no_endpoint
@@ -67,23 +67,20 @@ def _server_of(name: str, found: list[FoundEndpoint]) -> FoundEndpoint:
 
 
 def _choices_message(found: list[FoundEndpoint]) -> str:
-    lines = ["This machine has:"]
-    for endpoint in found:
-        lines.append(f"  {_description(endpoint)}")
-        model = endpoint.models[0] if endpoint.models else "NAME"
-        lines.append(f"    journeyman config set model.base_url {endpoint.base_url}")
-        lines.append(f"    journeyman config set model.name {readable(model)}")
-    lines.append("Choose one with its two commands, or pass --model embedded to try things out.")
+    lines = ["This machine has:", *(f"  {_description(endpoint)}" for endpoint in found)]
+    name = next(iter(found[0].models), "NAME")
+    lines.append("To choose one, for example:")
+    lines.append(f"  journeyman config set model.base_url {found[0].base_url}")
+    lines.append(f"  journeyman config set model.name {readable(name)}")
+    lines.append("Or pass --model embedded to try things out.")
     return "\n".join(lines)
 
 
 def _description(endpoint: FoundEndpoint) -> str:
     if endpoint.key_variable:
         return f"an API key for {endpoint.name} ({endpoint.key_variable})"
-    models = ", ".join(map(readable, endpoint.models[:_MOST_MODELS]))
-    more = len(endpoint.models) - _MOST_MODELS
-    others = f" and {more} more" if more > 0 else ""
-    return f"{endpoint.name} at {endpoint.base_url}: {models}{others}"
+    models = formatting.join_names([*map(readable, endpoint.models)], _MOST_MODELS)
+    return f"{endpoint.name} at {endpoint.base_url}: {models}"
 
 
 def _ask(found: list[FoundEndpoint]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import Pattern, PatternType
 from journeyman.records.defaults import (
@@ -21,7 +21,7 @@ from journeyman.records.defaults import (
 from journeyman.records.errors import BadTools, UnknownTemplate, WrongInput
 from journeyman.settings import STYLES
 from journeyman.templates.briefing import episode_line, mistake_line
-from journeyman.templates.opening import Choice, Form, Opening
+from journeyman.templates.opening import Form, Opening
 from journeyman.text.display import readable
 from journeyman.text.strict_json import InvalidJson, read_json
 
@@ -60,30 +60,26 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
 @option("--type", "Use a template of this type.", dest="task_type", type=TASK_TYPE)
 @tags_option("Use a template with one of these tags, preferably with all")
 @all_tags_flag
-@option(
+@choice(
     "--format",
     "Format; text is also for hosts that accept no messages.",
+    get_args(Form),
     dest="form",
-    type=click.Choice(get_args(Form)),
     show_default="text on a terminal, else openai",
 )
-@option(
+@number(
     "--budget",
     f"Token budget, estimated (default {BUDGET_TOKENS:,}).",
     dest="budget_tokens",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
 )
-@option(
+@number(
     "--max-patterns",
     f"Largest number of examples (default {MOST_PATTERNS}; {MAX_TEMPLATE_PATTERNS} for a template "
     "without a task).",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
 )
-@option(
-    "--style",
-    "Text with one example, or messages (default: by model and tools).",
-    type=click.Choice(STYLES),
-)
+@choice("--style", "Text with one example, or messages (default: by model and tools).", STYLES)
 @option("--model", "Model that will read it; settings can map models to styles.", default="")
 @option(
     "--tools FILE",
@@ -121,45 +117,34 @@ def open_(
       journeyman open --type code --tags python,tests --format text
       cat task.txt | journeyman open - --tools tools.json --budget 800
     """
-    picks_template = task_type is not None or bool(tags)
-    if all_tags and not tags:
-        raise click.UsageError("--all-tags needs tags: pass them with --tag.")
-    if template is not None and picks_template:
+    if template is not None and (task_type or tags):
         raise click.UsageError("Name a template, or pick one with --type and --tag, not both.")
-    if not task and template is None and not picks_template:
+    if task_type or tags:
+        template = _pick_template(journeyman, task_type, tags, all_tags=all_tags)
+    if not task and template is None:
         raise click.UsageError("Pass the task of the session, or name a template.")
     if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
         raise click.UsageError("Standard input can be the task or the tools, not both.")
     task_text = files.task_text(task)
     definitions = None if tools is None else _read_tool_definitions(tools)
     project_name = "" if project == _ALL_PROJECTS else journeyman.project_named(project or ".")
-    if project not in (None, _ALL_PROJECTS):
-        _check_project(journeyman, project_name)
+    if project not in (None, _ALL_PROJECTS) and (
+        reason := journeyman.sessions.no_match(project=project_name)
+    ):
+        raise WrongInput(f"{reason} `--project '{_ALL_PROJECTS}'` uses all projects.")
     opening = journeyman.opening(
         task_text,
         project=project_name,
         tools=definitions,
-        template=_pick_template(journeyman, task_type, tags, all_tags=all_tags)
-        if picks_template
-        else template,
+        template=template,
         counted=not explain,
         **limits,
     )
-    if explain and as_json:
-        context.print_json(opening)
-    elif explain:
-        default = BUDGET_TOKENS if task_text.strip() else None
-        budget = default if limits["budget_tokens"] is None else limits["budget_tokens"]
-        _show_explained(formatting.console(), opening, budget)
+    if explain:
+        context.print_result(opening, _show_explained, as_json=as_json)
     else:
         for_person = sys.stdout.isatty() and not as_json
         _print_messages(opening, form or ("text" if for_person else "openai"), as_json=as_json)
-
-
-def _check_project(journeyman: Journeyman, project: str) -> None:
-    if not journeyman.sessions.list(project=project, limit=1):
-        reason = journeyman.sessions.no_match(project=project) or "No session is stored."
-        raise WrongInput(f"{reason} `--project '{_ALL_PROJECTS}'` uses all projects.")
 
 
 def summarize_opening(opening: Opening) -> str:
@@ -188,11 +173,9 @@ def _pick_template(
 ) -> str:
     template = journeyman.templates.pick(task_type=task_type, tags=tags, all_tags=all_tags)
     if template is None:
-        of_type = f" of type {task_type}" if task_type else ""
-        between = " and " if all_tags else " or "
-        tagged = f" with the tag {between.join(tags)}" if tags else ""
+        wanted = ", ".join(filter(None, (task_type, *tags)))
         hint = "`journeyman templates list` shows all templates."
-        raise UnknownTemplate(f"There is no template{of_type}{tagged}. {hint}")
+        raise UnknownTemplate(f"There is no template for {wanted}. {hint}")
     return f"{template.name}@{template.version}"
 
 
@@ -218,9 +201,8 @@ def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
         click.echo(summary, err=True)
 
 
-def _show_explained(console: Console, opening: Opening, budget: int | None) -> None:
-    of_budget = "" if budget is None else f" of {budget:,}"
-    selected = f"Selected, {opening.tokens:,}{of_budget} tokens"
+def _show_explained(console: Console, opening: Opening) -> None:
+    selected = f"Selected, {opening.tokens:,} tokens"
     console.print(Text("Nothing was selected" if opening.is_empty else selected, style="bold"))
     briefing = opening.briefing
     formatting.print_bots_left_out(console, briefing.bots)
@@ -228,12 +210,8 @@ def _show_explained(console: Console, opening: Opening, budget: int | None) -> N
         formatting.print_heading(console, "Commands, most likely first")
         numbers = ("sessions", "worked")
         rows = (
-            (
-                command.sessions,
-                f"{command.worked} of {command.worked + command.failed}",
-                command.form,
-            )
-            for command in briefing.commands
+            (row.sessions, f"{row.worked} of {row.worked + row.failed}", row.form)
+            for row in briefing.commands
         )
         console.print(formatting.table(*numbers, "command", numbers=numbers, rows=rows))
     for title, lines in (
@@ -247,14 +225,10 @@ def _show_explained(console: Console, opening: Opening, budget: int | None) -> N
     if opening.choices:
         formatting.print_heading(console, "Shown as messages")
         for number, choice in enumerate(opening.choices, start=1):
-            show_choice(console, choice, number)
+            show_pattern(console, choice.pattern, number=number, full=False)
+            console.print(Text(f"{_INDENT}why: {readable(choice.reason)}", style="dim"))
     if opening.note:
         console.print(formatting.safe_text(opening.note))
-
-
-def show_choice(console: Console, choice: Choice, number: int) -> None:
-    show_pattern(console, choice.pattern, number=number, full=False)
-    console.print(Text(f"{_INDENT}why: {readable(choice.reason)}", style="dim"))
 
 
 _INDENT = "   "
@@ -263,11 +237,10 @@ _INDENT = "   "
 def show_pattern(console: Console, pattern: Pattern, *, number: int, full: bool) -> None:
     """Show a pattern with its steps, each on two lines unless `full`."""
     head = Text(f"{number}. ", style="dim").append(pattern.kind, style="bold cyan")
-    head.append(f"  {_tool_names(pattern)}", style="bold")
-    times = "once" if pattern.times == 1 else f"{pattern.times:,} times"
+    head.append(f"  {readable(', '.join(pattern.tools))}", style="bold")
+    times = formatting.pluralize(pattern.times, "time")
     seen = f"seen {times} in {formatting.pluralize(pattern.session_count, 'session')}"
-    head.append(f"  {seen}, {pattern.tokens:,} tokens", style="dim")
-    console.print(head)
+    console.print(head.append(f"  {seen}, {pattern.tokens:,} tokens", style="dim"))
     if pattern.quarantined:
         note = f"in quarantine ({readable(pattern.quarantined)}): never in an opening"
         console.print(Text(f"{_INDENT}{note}", style="red"))
@@ -278,12 +251,7 @@ def show_pattern(console: Console, pattern: Pattern, *, number: int, full: bool)
     for step in pattern.steps:
         call = Text(f"{_INDENT}→ ", style="cyan").append(f"{readable(step.tool)} ", style="bold")
         formatting.print_labelled(console, call, step.arguments, **layout)
-        failed = Text("" if step.worked else "[did not work] ", style="red")
-        label = Text(f"{_INDENT}  ").append_text(failed)
-        formatting.print_labelled(
-            console, label, step.result or "(no output)", style="dim", **layout
-        )
-
-
-def _tool_names(pattern: Pattern) -> str:
-    return readable(", ".join(pattern.tools))
+        failed = "" if step.worked else "[did not work] "
+        label = Text.assemble(f"{_INDENT}  ", (failed, "red"))
+        result = step.result or "(no output)"
+        formatting.print_labelled(console, label, result, style="dim", **layout)

@@ -1,7 +1,6 @@
 """`journeyman playbook`: shows a project's playbook, and writes it to a file that agents read."""
 
 import difflib
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,7 +56,6 @@ def playbook(
     Examples:
       journeyman playbook
       journeyman playbook acme/app
-      journeyman playbook --json
       journeyman playbook --write CLAUDE.md
       journeyman playbook --undo CLAUDE.md
     """
@@ -71,8 +69,10 @@ def playbook(
         return
     learned = journeyman.playbook(project or ".", bots=bots)
     if learned.is_empty:
-        named = bool(project or write_to or as_json)
-        _report_empty(journeyman, learned.project or project or ".", named=named)
+        error = _nothing_learned(journeyman, learned.project or project or ".")
+        if project or write_to or as_json:
+            raise error
+        click.echo(error)
     elif write_to:
         if _confirm_change(write_to, files.preview(learned, write_to), yes=yes):
             files.write(learned, write_to)
@@ -83,29 +83,15 @@ def playbook(
         show_playbook(formatting.console(), learned, show_all=show_all)
 
 
-def _report_empty(journeyman: Journeyman, project: str, *, named: bool) -> None:
-    """List the known projects. Raise WrongInput if this project was requested by name, or was
-    forgotten.
-    """
-    forgotten = {exclusion.session for exclusion in journeyman.forgotten.list()}
-    stored = journeyman.sessions.list(project=project) if forgotten else ()
-    if any(overview.session.id in forgotten for overview in stored):
-        raise WrongInput(
-            f"There is no playbook: what was learned in {project!r} was forgotten. To undo that: "
-            f"`journeyman forget --undo --project {shlex.quote(project)}`, then `journeyman learn`."
-        )
-    known = [totals for totals in journeyman.sessions.projects() if totals.project]
-    message = f"Nothing has been learned in {project!r}."
-    if named or not known:
-        names = ", ".join(totals.project for totals in known[:_MAX_PROJECTS_NAMED])
-        raise WrongInput(
-            f"{message} {f'Known projects: {names}. ' if names else ''}"
-            "To learn from recorded sessions: `journeyman import`, then `journeyman learn`."
-        )
-    console, numbers = formatting.console(), ("sessions", "calls")
-    console.print(f"{message} Name one of these projects: journeyman playbook PROJECT")
-    rows = ((row.sessions, row.calls, _day(row.ended_at), row.project) for row in known)
-    console.print(formatting.table(*numbers, "last", "project", numbers=numbers, rows=rows))
+def _nothing_learned(journeyman: Journeyman, project: str) -> WrongInput:
+    """Return the error for a project without a playbook; it names the projects that have one."""
+    known = [totals.project for totals in journeyman.sessions.projects() if totals.project]
+    names = formatting.join_names(known, _MAX_PROJECTS_NAMED)
+    return WrongInput(
+        f"Nothing has been learned in {project!r}, or it was forgotten. "
+        f"{f'Known projects: {names}. ' if names else ''}"
+        "To learn from recorded sessions: `journeyman import`, then `journeyman learn`."
+    )
 
 
 def _confirm_change(path: Path, after: str, *, yes: bool) -> bool:
@@ -125,13 +111,6 @@ def _confirm_change(path: Path, after: str, *, yes: bool) -> bool:
     return True
 
 
-_MAX_ROWS = 20
-
-
-def _day(at: float | None) -> str:
-    return formatting.local_time(at)[:10]
-
-
 def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> None:
     sessions = formatting.pluralize(playbook.sessions, "session")
     console.print(Text(f"{readable(playbook.project)}: {sessions}", style="bold"))
@@ -146,7 +125,12 @@ def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> No
 
     def command_row(row: PlaybookCommand) -> Sequence[formatting.Cell]:
         worked, request = f"{row.worked} of {row.worked + row.failed}", "".join(row.requests[-1:])
-        return row.sessions, worked, _day(row.last_at), two_lines(row.form, row.purpose or request)
+        return (
+            row.sessions,
+            worked,
+            formatting.local_time(row.last_at)[:10],
+            two_lines(row.form, row.purpose or request),
+        )
 
     def mistake_row(row: PlaybookMistake) -> Sequence[formatting.Cell]:
         fix = f"fixed by {remedy_text(row.remedy)}" if row.remedy else ""
@@ -157,19 +141,10 @@ def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> No
         request = "".join(row.requests[-1:])
         return row.sessions, row.read, row.changed, two_lines(row.path, request)
 
-    parts: tuple[tuple[str, str, Sequence[Sequence[formatting.Cell]], int], ...] = (
-        (
-            *("Commands that work", "worked last command"),
-            *([*map(command_row, playbook.commands)], _MAX_ROWS),
-        ),
-        (
-            *("Recurring mistakes", "fixed mistake"),
-            *([*map(mistake_row, playbook.mistakes)], _MAX_ROWS),
-        ),
-        (
-            *("Files used most", "read changed file"),
-            *([*map(file_row, playbook.files)], _MAX_ROWS // 2),
-        ),
+    parts: tuple[tuple[str, str, list[Sequence[formatting.Cell]], int], ...] = (
+        ("Commands that work", "worked last command", [*map(command_row, playbook.commands)], 20),
+        ("Recurring mistakes", "fixed mistake", [*map(mistake_row, playbook.mistakes)], 20),
+        ("Files used most", "read changed file", [*map(file_row, playbook.files)], 10),
     )
     for title, headers, rows, limit in parts:
         if rows:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, option
 from journeyman.cli.rate_tables import (
     change,
     change_interval,
@@ -30,12 +30,11 @@ from journeyman.reliability.rates import shown_with_worst
 from journeyman.text.display import readable
 
 _MAX_REMEDIES, _MAX_LEFT_OUT, _MAX_TOOLS = 3, 6, 12
-_FAILURE_INDENT, _MIN_TOOLS_WIDTH = 6, 12
 
 
 @context.command(name="profile", is_paged=True)
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...")
-@option("--by", "Break the error rates down by this.", type=click.Choice(get_args(By)))
+@choice("--by", "Break the error rates down by this.", get_args(By))
 @context.session_options
 @option("--plot FILE.svg", "Draw the error rates to an SVG file.", type=click.Path(path_type=Path))
 @files.force_option
@@ -117,8 +116,7 @@ def _show_sections(console: Console, report: Profile) -> None:
             _show_failure(console, failure)
         if report.further_failures:
             others = formatting.pluralize(report.further_failures, "other kind")
-            errors = formatting.pluralize(report.further_errors, "error")
-            console.print(f"and {others} of failure with {errors}", style="dim")
+            console.print(f"and {others} of failure", style="dim")
     if report.sessions > 1:
         formatting.print_heading(console, "By session length")
         show_groups(console, "length", report.lengths)
@@ -182,15 +180,13 @@ def show_tools(console: Console, report: Profile, *, limit: int) -> None:
 
 
 def _show_failure(console: Console, failure: FailureGroup) -> None:
-    head = Text(f"{failure.count:>4,}× ", style="bold")
-    head.append(formatting.one_line(failure.fingerprint, max(console.width - 7, 30)), style="")
-    console.print(head)
+    fingerprint = formatting.one_line(failure.fingerprint, max(console.width - 7, 30))
+    console.print(Text.assemble((f"{failure.count:>4,}× ", "bold"), fingerprint))
     session = failure.example.session
     where = f"{context.short_ids([session])[session]}, call {failure.example.call_index + 1}"
     about = f" · {failure.kind or failure.status} · first in {where}"
-    room = console.width - _FAILURE_INDENT - len(about)  # only the names of tools are truncated
-    tools = formatting.one_line(", ".join(failure.tools), max(room, _MIN_TOOLS_WIDTH))
-    console.print(Text(" " * _FAILURE_INDENT + tools + readable(about), style="dim"))
+    tools = formatting.one_line(", ".join(failure.tools), max(console.width - 6 - len(about), 12))
+    console.print(Text(f"      {tools}{readable(about)}", style="dim"))
 
 
 def _show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, failures: int) -> None:

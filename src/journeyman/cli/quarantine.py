@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import Quarantined
@@ -24,12 +24,6 @@ _MAX_SESSIONS = 10
     default="list",
     usage="[list] [OPTIONS] | show KEY | release KEY... | delete KEY... | restore KEY...",
     no_args_is_help=False,
-    epilog="""\b
-Examples:
-  journeyman templates quarantine
-  journeyman templates quarantine --rule git
-  journeyman templates quarantine show 3f2a9c10
-  journeyman templates quarantine release 3f2a9c10""",
 )
 def quarantine() -> None:
     """List what was excluded from learning, and decide about it.
@@ -45,12 +39,7 @@ _COLUMNS = (
     Column("state", lambda item: item.state if item.decided_at else "", optional=True),
     Column("kind", lambda item: item.kind, min_terminal_width=60, no_wrap=True),
     Column("rule", lambda item: item.rule, overflow="fold", max_width=24),
-    Column(
-        "sessions",
-        lambda item: len(item.sessions),
-        min_terminal_width=70,
-        numeric=True,
-    ),
+    Column("sessions", lambda item: len(item.sessions), min_terminal_width=70, numeric=True),
     Column(
         "text",
         lambda item: formatting.one_line(item.text, 400),
@@ -62,38 +51,27 @@ _COLUMNS = (
 
 
 def _show(console: Console, item: Quarantined) -> None:
+    decided = ""
+    if item.decided_at is not None:
+        decided = f" by {item.decided_by}, {formatting.local_time(item.decided_at)}"
     ids = list(context.short_ids(item.sessions).values())
-    by = f" by {item.decided_by}" if item.decided_by else ""
-    decided = (
-        f"{by}, {formatting.local_time(item.decided_at)}" if item.decided_at is not None else ""
-    )
-    fields = {
-        "key": item.key,
-        "kind": item.kind,
-        "rule": item.rule,
-        "reason": item.reason,
-        "state": f"{item.state}{decided}",
-        "sessions": formatting.join_names(ids, _MAX_SESSIONS),
-        "text": item.text,
-    }
-    formatting.print_fields(console, fields)
+    fields = {name: getattr(item, name) for name in ("key", "kind", "rule", "reason", "state")}
+    fields["state"] += decided
+    fields["sessions"] = formatting.join_names(ids, _MAX_SESSIONS)
+    formatting.print_fields(console, fields | {"text": item.text})
 
 
 def _show_list(console: Console, items: Sequence[Quarantined]) -> None:
     options = click.get_current_context().params
-    limit, decided = options["limit"] or _DEFAULT_LIMIT, options["decided"]
+    limit = options["limit"] or _DEFAULT_LIMIT
     if not items:
-        message = "Quarantine is empty: nothing waits for a decision."
-        if any(options[name] for name in ("rule", "session", "project")):
-            message = "Nothing in quarantine matches: `journeyman templates quarantine` shows all."
-        elif decided:
-            message = "Nothing was released or deleted."
-        console.print(message)
+        is_filtered = any(options[name] for name in ("rule", "project", "decided"))
+        empty = "Quarantine is empty: nothing waits for a decision."
+        console.print("Nothing in quarantine matches." if is_filtered else empty)
         return
     console.print(formatting.fit_table(items[:limit], _COLUMNS, console.width), "", sep="\n")
-    if len(items) > limit:
-        console.print(f"{limit:,} of {len(items):,}; more with --limit.", style="dim")
-    for verb in ("show", "restore") if decided else ("show", "release", "delete"):
+    formatting.print_remainder(console, len(items), limit, ": --limit shows them")
+    for verb in ("show", "restore") if options["decided"] else ("show", "release", "delete"):
         hint = f"journeyman templates quarantine {verb} {items[0].key[:_KEY_LENGTH]}"
         console.print(Text(hint, style="dim"))
 
@@ -104,24 +82,16 @@ def _up_to_limit(items: Sequence[Quarantined]) -> Sequence[Quarantined]:
 
 @context.command(quarantine, "list", render=_show_list, to_json=_up_to_limit, is_paged=True)
 @option("--rule RULE", "Only items of this rule, or of rules that begin with it.")
-@option("--session ID", "Only items found in this session.")
 @context.project_option
 @flag("--decided", "List released and deleted items instead.")
-@option(
-    "-n --limit N",
-    f"Number of items to show (default {_DEFAULT_LIMIT}; with --json all).",
-    type=context.POSITIVE_INT,
-)
+@number("-n --limit N", f"Number of items to show (default {_DEFAULT_LIMIT}; with --json all).")
 def list_(journeyman: Journeyman, *, rule: str | None, **filters: Any) -> Sequence[Quarantined]:
     """List items that wait for a decision, those found in most sessions first.
 
     Examples:
       journeyman templates quarantine list
       journeyman templates quarantine list --rule git.push --project .
-      journeyman templates quarantine list --decided --json
     """
-    if filters["session"] is not None:
-        filters["session"] = journeyman.sessions.get(filters["session"]).session.id
     del filters["limit"]
     return journeyman.kept_out.list(rule=rule, **filters)
 
@@ -133,7 +103,6 @@ def show(journeyman: Journeyman, *, key: str) -> Quarantined:
 
     Examples:
       journeyman templates quarantine show 3f2a9c10
-      journeyman templates quarantine show 3f2a9c10 --json
     """
     return journeyman.kept_out.get(key)
 

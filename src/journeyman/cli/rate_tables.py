@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import formatting
-from journeyman.cli.formatting import Column, Name
+from journeyman.cli.formatting import Column
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
 from journeyman.reliability.learning_curve import LearningEffect
@@ -55,12 +55,12 @@ def show_rates(
     console: Console, header: str, counts: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
     """Print a table of rates; a row is a name, its counts and the rate. Numbers are never
-    truncated: a narrow terminal drops the counts and the interval, and names are truncated.
+    truncated: a narrow terminal drops the counts and the interval, and folds long names.
     """
     shortest = min(_MIN_NAME_WIDTH, max((len(row[0]) for row in rows), default=1))
     wide: dict[str, Any] = {"numeric": True, "min_terminal_width": 46 + 10 * len(counts)}
     columns = (
-        Column(header, lambda row: Name(row[0]), min_width=shortest),
+        Column(header, itemgetter(0), min_width=shortest, overflow="fold"),
         *(Column(count, itemgetter(at), **wide) for at, count in enumerate(counts, 1)),
         Column("errors", lambda row: row[-1].errors if row[-1].total else None, numeric=True),
         Column("rate", lambda row: percent(row[-1].estimate), numeric=True),
@@ -89,7 +89,7 @@ def show_early_and_late(
     formatting.print_heading(console, "Early and late calls, by the same tools")
     wide: dict[str, Any] = {"numeric": True, "min_terminal_width": 72}
     columns = (
-        Column(by, lambda row: Name(row[0]), min_width=8),
+        Column(by, itemgetter(0), min_width=8, overflow="fold"),
         Column("early", lambda row: percent(row[1].early.estimate), **wide),
         Column("late", lambda row: percent(row[1].late.estimate), **wide),
         Column("same tools", lambda row: change(row[1].stratified), numeric=True),

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import option
+from journeyman.cli.context import choice, number, option
 from journeyman.cli.formatting import Column
 from journeyman.cli.model_choice import with_model
 from journeyman.facade.journeyman import Journeyman
@@ -27,13 +27,6 @@ _STYLES = {"changed": "green", "failed": "red", "incomplete": "yellow", "cancell
     cls=context.DefaultGroup,
     default="session",
     usage="SESSION [OPTIONS] | list | show ID | undo ID",
-    epilog="""\b
-Examples:
-  journeyman review 20261116-081500-3fa2b1
-  journeyman review 20261116-081500-3fa2b1 --only memory
-  journeyman review list
-  journeyman review show 3fa2b1c0
-  journeyman review undo 3fa2b1c0""",
 )
 def review() -> None:
     """Review a session, and store its lessons, if any, in memory and skills.
@@ -53,11 +46,7 @@ def review() -> None:
 )
 @click.argument("session", metavar="SESSION")
 @option("--model NAME", "Model that reviews (default: as in the settings).", default="")
-@option(
-    "--only",
-    "Write only this (default: as in the settings).",
-    type=click.Choice(("memory", "skills")),
-)
+@choice("--only", "Write only this (default: as in the settings).", ("memory", "skills"))
 def session_(journeyman: Journeyman, *, session: str, **options: Any) -> "ReviewResult":
     """Review one session now.
 
@@ -78,16 +67,18 @@ def _to_json(row: _ReviewWithWrites) -> dict[str, Any]:
     return {**msgspec.to_builtins(row[0]), "writes": msgspec.to_builtins([*row[1]])}
 
 
+_COLUMNS = (
+    Column("review", lambda row: row[0].id),
+    Column("when", lambda row: formatting.local_time(row[0].started_at)),
+    Column("session", lambda row: row[0].session),
+    Column("status", lambda row: Text(row[0].status, style=_STYLES.get(row[0].status, ""))),
+    Column("changes", lambda row: len(row[1]), numeric=True),
+)
+
+
 def _show_list(console: Console, rows: Sequence[_ReviewWithWrites]) -> None:
-    columns = (
-        Column("review", lambda row: row[0].id),
-        Column("when", lambda row: formatting.local_time(row[0].started_at)),
-        Column("session", lambda row: row[0].session),
-        Column("status", lambda row: Text(row[0].status, style=_STYLES.get(row[0].status, ""))),
-        Column("changes", lambda row: len(row[1]), numeric=True),
-    )
     if_empty = "No session has been reviewed yet. To review one: journeyman review SESSION"
-    formatting.print_table(console, rows, columns, if_empty)
+    formatting.print_table(console, rows, _COLUMNS, if_empty)
 
 
 @context.command(
@@ -97,13 +88,12 @@ def _show_list(console: Console, rows: Sequence[_ReviewWithWrites]) -> None:
     to_json=lambda rows: [*map(_to_json, rows)],
     is_paged=True,
 )
-@option("-n --limit", "Number of reviews to list.", type=context.NON_NEGATIVE_INT, default=20)
+@number("-n --limit", "Number of reviews to list.", least=0, default=20)
 def list_(journeyman: Journeyman, *, limit: int) -> Sequence[_ReviewWithWrites]:
     """List reviews, newest first, with what they wrote.
 
     Examples:
       journeyman review list
-      journeyman review list --limit 5 --json
     """
     return [(row, journeyman.reviews.writes(row)) for row in journeyman.reviews.list(limit)]
 
@@ -125,7 +115,6 @@ def show(journeyman: Journeyman, *, review_id: str) -> _ReviewWithWrites:
 
     Examples:
       journeyman review show 3fa2b1c0
-      journeyman review show 3fa2b1c0 --json
     """
     stored = journeyman.reviews.get(review_id)
     return stored, journeyman.reviews.writes(stored)

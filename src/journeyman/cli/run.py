@@ -18,7 +18,7 @@ from rich.text import Text
 
 from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.model_choice import with_model
 from journeyman.cli.opening import summarize_opening
 from journeyman.cli.session_view import print_call
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 _REVIEW_POLL_S = 0.1
 _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
-_STOP_MESSAGES = {
-    **dict.fromkeys(("turns", "tokens", "cost", "time"), "Stopped at a limit."),
-    "interrupted": "Interrupted.",
-    "repeating": "Stopped: the agent keeps repeating itself.",
-    "context_full": "Stopped: the conversation does not fit the model's context window.",
-    "model_failed": "Stopped: the model did not answer.",
-    "cut": "The answer was cut off.",
-    "empty": "Stopped: the model returned an empty answer.",
-}
 
 
 @context.command()
@@ -63,8 +54,8 @@ _STOP_MESSAGES = {
     type=click.Path(path_type=Path),
     default=".",
 )
-@option("--turns", "Largest number of requests to the model.", type=context.POSITIVE_INT)
-@option("--tokens", "Largest number of tokens.", type=context.POSITIVE_INT)
+@number("--turns", "Largest number of requests to the model.")
+@number("--tokens", "Largest number of tokens.")
 @option("--cost USD", "Highest cost, in dollars.", dest="cost_usd", type=context.POSITIVE_FLOAT)
 @option("--seconds N", "Longest run time, in seconds.", type=context.POSITIVE_FLOAT)
 @option(
@@ -74,14 +65,7 @@ _STOP_MESSAGES = {
 )
 @flag("--network", "Allow the agent's commands to use the network.")
 @option("--tag", "Tag for the session; repeatable.", dest="tags", multiple=True)
-def run(
-    journeyman: Journeyman,
-    *,
-    task: tuple[str, ...],
-    workspace: Path,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def run(journeyman: Journeyman, *, task: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Run an agent on TASK, with tools, in this folder.
 
     It starts warm: with the few examples from recorded sessions that fit the task, if there are
@@ -99,11 +83,13 @@ def run(
     text = files.task_text(task)
     if not text.strip():
         raise click.UsageError("Pass a task for the agent.")
-    limits = _limits(journeyman, {name: options.pop(name) for name in _LIMITS})
+    requested = {name: options.pop(name) for name in _LIMITS}
+    configured = journeyman.settings.agent
+    chosen = {name: value or getattr(configured, name) for name, value in requested.items()}
+    limits = Limits(**chosen)
     journeyman = with_model(journeyman, options["model"])
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     agent = journeyman.agent(
-        workspace=workspace,
         # A configured confirmation service decides instead of the person at the terminal.
         ask=None if journeyman.settings.confirm.token else display.ask,
         limits=limits,
@@ -128,13 +114,6 @@ def run(
     click.get_current_context().exit(0 if turn.completed else 1)
 
 
-def _limits(journeyman: Journeyman, options: dict[str, float | None]) -> Limits:
-    """Return the limits from the options, and from the settings where there is no option."""
-    settings = {name: getattr(journeyman.settings.agent, name) for name in options}
-    requested = {name: value for name, value in options.items() if value is not None}
-    return msgspec.convert(settings | requested, Limits)
-
-
 def _wait_for_review(agent: "Agent", stopping: threading.Event) -> None:
     if agent.wait_for_review(0.0):
         return
@@ -155,8 +134,7 @@ class RunDisplay:
         self._console, self._judge, self._quiet = console, judge, quiet
         self._status: Status | None = None
         self.steps: list[Step] = []
-        self._calls = 0
-        self._refused = 0
+        self._calls = self._refused = 0
         self._began = time.monotonic()
 
     def start(self, model: Model) -> None:
@@ -197,7 +175,7 @@ class RunDisplay:
         if turn.final_response:
             self._print(f"\n{turn.final_response}", "")
         if not turn.completed:
-            self._print("\n" + f"{_STOP_MESSAGES.get(turn.stop, '')} {turn.note}".strip(), "yellow")
+            self._print(f"\nStopped ({turn.stop.replace('_', ' ')}). {turn.note}", "yellow")
         refused = f" ({self._refused} refused)" if self._refused else ""
         used = [
             formatting.pluralize(turn.api_calls, "request"),
@@ -254,9 +232,7 @@ class RunDisplay:
         tokens = f"about {opening.tokens:,} tokens"
         self._print(f"Starting warm: {summarize_opening(opening)}{origin}, {tokens}", "green")
         for pattern, reason in zip(opening.patterns, opening.reasons, strict=True):
-            self._print(
-                f"  {formatting.one_line(pattern.intent, max(self._console.width - 4, 30))}", ""
-            )
+            self._print(f"  {formatting.one_line(pattern.intent, self._console.width - 2)}")
             self._print(f"    why: {reason}")
 
 
@@ -283,10 +259,14 @@ def _turn_json(turn: Turn, steps: list[Step], judge: Callable[[Call], Verdict]) 
         "reasons": list(opening.reasons),
         "note": opening.note,
     }
-    document["steps"] = []
-    for step in steps:
-        if isinstance(step, ToolCalled):
-            call = {"tool": step.call.name, "arguments": step.call.arguments}
-            verdict = judge(step.joined)
-            document["steps"].append(call | {"result": step.result.content, "verdict": verdict})
+    document["steps"] = [
+        {
+            "tool": step.call.name,
+            "arguments": step.call.arguments,
+            "result": step.result.content,
+            "verdict": judge(step.joined),
+        }
+        for step in steps
+        if isinstance(step, ToolCalled)
+    ]
     return document

@@ -35,7 +35,7 @@ _ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow"
 _FIELD_WIDTH = 12
 
 
-class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
+class ListedSession(msgspec.Struct, frozen=True):
     """A row of the list. `errors` counts the calls that failed; None if it is not known."""
 
     overview: SessionOverview
@@ -45,12 +45,7 @@ class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def print_sessions(console: Console, rows: Sequence[ListedSession], if_empty: str) -> None:
-    formatting.print_table(console, rows, _columns(console.width), if_empty)
-
-
-def _outcome_cell(row: ListedSession) -> str:
-    value = row.overview.session.outcome
-    return formatting.UNKNOWN if value is None else f"{value:g}"
+    formatting.print_table(console, rows, _COLUMNS, if_empty)
 
 
 def _errors_cell(row: ListedSession) -> Text | str:
@@ -61,64 +56,39 @@ def _errors_cell(row: ListedSession) -> Text | str:
     return Text(formatting.count(row.errors), style="red" if row.errors else "")
 
 
-_NARROW, _NORMAL, _WIDE, _WIDEST = 72, 100, 120, 160
+def _project_cell(row: ListedSession) -> str:
+    return row.overview.session.project.rpartition("/")[2] or formatting.UNKNOWN
 
 
-def _columns(width: int) -> Sequence[Column]:
-    """The columns for a terminal of this width, which leave most of it to the title."""
-    characters = 16 if width >= _WIDEST else 10
-
-    def project(row: ListedSession) -> str:
-        return row.overview.session.project.rpartition("/")[2] or formatting.UNKNOWN
-
-    return (
-        Column("id", lambda row: row.short_id, overflow="fold", min_width=8),
-        Column(
-            "source",
-            lambda row: row.overview.session.source,
-            min_terminal_width=_WIDEST,
-            no_wrap=True,
-        ),
-        Column(
-            "platform",
-            lambda row: row.overview.session.platform or formatting.UNKNOWN,
-            min_terminal_width=_WIDEST,
-            optional=True,
-            max_width=12,
-            **formatting.TRUNCATED,
-        ),
-        Column(
-            "project",
-            project,
-            min_terminal_width=_NORMAL,
-            optional=True,
-            max_width=12,
-            **formatting.TRUNCATED,
-        ),
-        Column(
-            "started",
-            lambda row: formatting.local_time(row.overview.session.started_at)[:characters],
-            min_terminal_width=_NARROW,
-            no_wrap=True,
-        ),
-        Column("calls", lambda row: row.overview.calls, min_terminal_width=_WIDEST, numeric=True),
-        Column("errors", _errors_cell, min_terminal_width=50, numeric=True),
-        Column(
-            "cost",
-            lambda row: formatting.short_cost(row.usage),
-            min_terminal_width=_WIDE,
-            optional=True,
-            numeric=True,
-        ),
-        Column("outcome", _outcome_cell, min_terminal_width=_WIDEST, optional=True),
-        Column(
-            "title",
-            lambda row: row.overview.session.title,
-            ratio=1,
-            min_width=10,
-            **formatting.TRUNCATED,
-        ),
-    )
+_COLUMNS = (
+    Column("id", lambda row: row.short_id, overflow="fold", min_width=8),
+    Column("source", lambda row: row.overview.session.source, min_terminal_width=120, no_wrap=True),
+    Column(
+        *("project", _project_cell),
+        min_terminal_width=100,
+        optional=True,
+        max_width=12,
+        **formatting.TRUNCATED,
+    ),
+    Column(
+        *("started", lambda row: formatting.local_time(row.overview.session.started_at)[:10]),
+        min_terminal_width=72,
+        no_wrap=True,
+    ),
+    Column("errors", _errors_cell, min_terminal_width=50, numeric=True),
+    Column(
+        *("cost", lambda row: formatting.short_cost(row.usage)),
+        min_terminal_width=120,
+        optional=True,
+        numeric=True,
+    ),
+    Column(
+        *("title", lambda row: row.overview.session.title),
+        ratio=1,
+        min_width=10,
+        **formatting.TRUNCATED,
+    ),
+)
 
 
 def print_details(
@@ -127,11 +97,8 @@ def print_details(
     """Print what is known about a session; its children come by their short ids."""
     session, tokens = overview.session, overview.tokens
     lineage = session.lineage
-    descendants = [
-        f"{short_id} ({child.lineage.kind})"
-        for short_id, child in children.items()
-        if child.lineage
-    ]
+    kinds = ((id_, child.lineage) for id_, child in children.items())
+    descendants = [f"{short_id} ({kind.kind})" for short_id, kind in kinds if kind]
     generations = formatting.pluralize(overview.generations, "generation")
     output_tokens = formatting.count(tokens.output_tokens)
     started, ended = map(formatting.local_time, (session.started_at, session.ended_at))
@@ -176,7 +143,8 @@ def print_calls(console: Console, shown: Transcript, *, full: bool) -> None:
 def print_one_message(console: Console, shown: Transcript, number: int) -> None:
     """Print a message whole."""
     message = shown.message(number)
-    calls = [call.index + 1 for call in shown.calls if call.asked_key == message.key]
+    numbers = (call.index + 1 for call in shown.calls if call.asked_key == message.key)
+    calls = zip(numbers, message.tool_calls, strict=False)
     fields = {
         "message": f"{number:,} of {len(shown.messages):,}, {message.role}",
         "kind": "" if message.kind == "plain" else message.kind,
@@ -184,9 +152,7 @@ def print_one_message(console: Console, shown: Transcript, number: int) -> None:
         "model": message.model,
         "result of": message.tool_name if message.role == "tool" else "",
         "recorded as": ", ".join(_flags(message.recorded)),
-        "calls": ", ".join(
-            f"{n} ({c.name})" for n, c in zip(calls, message.tool_calls, strict=False)
-        ),
+        "calls": ", ".join(f"{index} ({call.name})" for index, call in calls),
     }
     formatting.print_fields(console, fields, width=_FIELD_WIDTH)
     _print_block(console, "reasoning", message.reasoning)
@@ -196,14 +162,11 @@ def print_one_message(console: Console, shown: Transcript, number: int) -> None:
 def print_one_call(console: Console, shown: Transcript, number: int) -> None:
     """Print a call whole: the request it served, its arguments, its result and its verdict."""
     call, verdict = shown.call(number)
-    message = shown.number_of(call.asked_key)
+    asked = f"in message {shown.number_of(call.asked_key):,}"
     outcome = Text(_outcome(verdict), style=_VERDICT_STYLES[verdict.status])
-    took = ""
-    if call.asked_at is not None and call.answered_at is not None:
-        took = f", answered after {max(call.answered_at - call.asked_at, 0):.1f} s"
     fields: dict[str, str | Text] = {
         "call": f"{number:,} of {len(shown.calls):,}, {call.tool}",
-        "asked": f"in message {message:,}, {formatting.local_time(call.asked_at)}{took}",
+        "asked": f"{asked}, {formatting.local_time(call.asked_at)}",
         "model": call.model,
         "verdict": outcome.append(f"  (rule {verdict.rule})", style="dim"),
         "evidence": verdict.evidence,
@@ -225,14 +188,12 @@ def _argument_fields(arguments: str) -> list[tuple[str, str]]:
     except (ValueError, RecursionError):
         return [("arguments", arguments)]
     return [
-        (f"argument {name}", value if isinstance(value, str) else _json_text(value))
+        (
+            f"argument {name}",
+            value if isinstance(value, str) else msgspec.json.encode(value).decode(),
+        )
         for name, value in decoded.items()
     ] or [("arguments", "none")]
-
-
-def _json_text(value: object) -> str:
-    encoded = msgspec.json.encode(value)
-    return (msgspec.json.format(encoded, indent=2) if len(encoded) > 60 else encoded).decode()
 
 
 def _print_block(console: Console, title: str, text: str) -> None:
@@ -258,20 +219,12 @@ def _print_message(
         name = f"call {calls[index]} " if index < len(calls) else ""
         line = Text(f"     → {name}", style="cyan").append(f"{readable(call.name)} ", style="bold")
         formatting.print_labelled(console, line, call.arguments, full=full, style="dim")
-        _print_requested(console, call.requested, full=full)
-
-
-def _print_requested(console: Console, requested: str, *, full: bool) -> None:
-    if requested:
-        label = Text("     the model wrote, before a hook rewrote it: ", style="dim")
-        formatting.print_labelled(console, label, requested, full=full, style="dim")
 
 
 def print_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> None:
     """Print a call, its verdict and its result, on two lines unless `full`."""
     line = Text(f"{call.index + 1:4d} ", style="dim").append(f"{readable(call.tool)} ", "bold")
     formatting.print_labelled(console, line, call.arguments, full=full, style="")
-    _print_requested(console, call.requested, full=full)
     if call.result is None:
         console.print(Text("     no result was recorded", style="dim"))
         return
@@ -303,23 +256,15 @@ def _flags(recorded: ResultFlags | None) -> list[str]:
 def print_hits(console: Console, hits: Sequence[SearchHit], short_ids: Mapping[str, str]) -> None:
     """Print each hit with what opens it in `sessions show`, and the text around the match."""
     for hit in hits:
-        place = f"--message {hit.message}"
+        is_result = hit.role == "tool" and hit.tool
+        where = f"result of {hit.tool}" if is_result else hit.tool or hit.role
         line = Text.assemble(
             (short_ids[hit.session], "bold"),
-            (f" {place}", "cyan"),
-            f"  {readable(_where(hit))}",
+            (f" --message {hit.message}", "cyan"),
+            f"  {readable(where)}",
             (f"  {formatting.local_time(hit.at)}", "dim"),
         )
         console.print(line, soft_wrap=True)
-        console.print(Padding(_highlighted(hit.snippet), (0, 0, 0, 4)))
-
-
-def _where(hit: SearchHit) -> str:
-    is_result = hit.role == "tool" and hit.tool
-    return f"result of {hit.tool}" if is_result else hit.tool or hit.role
-
-
-def _highlighted(snippet: str) -> Text:
-    text = formatting.safe_text(snippet)
-    text.highlight_regex(r"\[[^\[\]]+\]", "bold yellow")
-    return text
+        snippet = formatting.safe_text(hit.snippet)
+        snippet.highlight_regex(r"\[[^\[\]]+\]", "bold yellow")
+        console.print(Padding(snippet, (0, 0, 0, 4)))

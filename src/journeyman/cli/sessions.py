@@ -1,6 +1,6 @@
 """`journeyman sessions`: lists, shows, searches, exports and deletes sessions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from journeyman.cli import context, files, formatting, session_view
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.cli.session_view import ListedSession
 from journeyman.facade.journeyman import Journeyman
 from journeyman.facade.transcript import Transcript
@@ -31,15 +31,9 @@ def sessions() -> None:
 
 @context.command(sessions, "list", is_paged=True)
 @context.session_options
-@option("-n --limit", "Number of sessions to list.", type=context.POSITIVE_INT, default=30)
-@option("--offset", "Number of sessions to skip.", type=context.NON_NEGATIVE_INT, default=0)
+@number("-n --limit", "Number of sessions to list.", default=30)
 def list_(
-    journeyman: Journeyman,
-    *,
-    filters: context.SessionFilters,
-    limit: int,
-    offset: int,
-    as_json: bool,
+    journeyman: Journeyman, *, filters: context.SessionFilters, limit: int, as_json: bool
 ) -> None:
     """List sessions, newest first, with their failed calls and their cost.
 
@@ -49,58 +43,41 @@ def list_(
     Examples:
       journeyman sessions list
       journeyman sessions list --source codex --since 7d
-      journeyman sessions list --since 2026-11-01 --until yesterday
-      journeyman sessions list --project .
-      journeyman sessions list --project acme/app
-      journeyman sessions list --min-messages 100 --json
     """
     # One more than is shown, to know whether there are more.
-    found = journeyman.sessions.list(limit=limit + 1, offset=offset, **filters)
+    found = journeyman.sessions.list(limit=limit + 1, **filters)
     rows = _listed(journeyman, found[:limit])
     if as_json:
         context.print_json([_as_json(row) for row in rows])
         return
     if not rows and (message := context.no_match_message(journeyman, filters)):
         raise WrongInput(message)
-    if not rows and offset and (total := len(journeyman.sessions.list(**filters))):
-        found_text = formatting.pluralize(total, "session")
-        raise WrongInput(
-            f"--offset {offset} skips everything: {found_text} found. Pass a smaller number."
-        )
     console = formatting.console()
     if_empty = "No sessions are stored. `journeyman import` imports sessions."
     session_view.print_sessions(console, rows, if_empty)
     if len(found) > limit:
         shown = formatting.pluralize(limit, "session")
-        console.print(f"{shown} shown; more with --limit or --offset.", style="dim")
+        console.print(f"{shown} shown; more with --limit.", style="dim")
 
 
 def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> list[ListedSession]:
     ids = [overview.session.id for overview in overviews]
     with formatting.counting_bar("Judging new sessions") as progress:
         errors = journeyman.errors(overviews, progress=progress)
-    usage = journeyman.accounting.of_sessions(ids)
-    short_ids = context.short_ids(ids)
+    usage, short_ids = journeyman.accounting.of_sessions(ids), context.short_ids(ids)
     return [
-        ListedSession(
-            overview=overview,
-            short_id=short_ids[id_],
-            errors=errors.get(id_),
-            usage=usage.get(id_),
-        )
+        ListedSession(overview, short_ids[id_], errors.get(id_), usage.get(id_))
         for id_, overview in zip(ids, overviews, strict=True)
     ]
 
 
 def _as_json(row: ListedSession) -> dict[str, Any]:
     overview: dict[str, Any] = msgspec.to_builtins(row.overview)
-    cost = None if row.usage is None else row.usage.cost_usd
-    estimated = None if row.usage is None else row.usage.estimated_share
     return overview | {
         "short_id": row.short_id,
         "errors": row.errors,
-        "cost_usd": cost,
-        "cost_estimated_share": estimated,
+        "cost_usd": row.usage and row.usage.cost_usd,
+        "cost_estimated_share": row.usage and row.usage.estimated_share,
     }
 
 
@@ -108,13 +85,8 @@ def _as_json(row: ListedSession) -> dict[str, Any]:
 @click.argument("session_id", metavar="ID")
 @flag("--calls", "Show only the tool calls, with their results.", dest="only_calls")
 @flag("--full", "Show the messages in full.")
-@option("--call N", "Show only this call, whole.", dest="call_number", type=context.POSITIVE_INT)
-@option(
-    "--message N",
-    "Show only this message, whole.",
-    dest="message_number",
-    type=context.POSITIVE_INT,
-)
+@number("--call N", "Show only this call, whole.", dest="call_number")
+@number("--message N", "Show only this message, whole.", dest="message_number")
 @_raw_option
 def show(
     journeyman: Journeyman,
@@ -171,20 +143,16 @@ def _document(
         return {"call": call, "verdict": verdict, "message": message, "request": request}
     if message_number:
         return {"message": shown.message(message_number)}
-    names = ("overview", "messages", "calls", "verdicts")
-    return {name: getattr(shown, name) for name in names}
+    return {name: getattr(shown, name) for name in ("overview", "messages", "calls", "verdicts")}
 
 
 @context.command(sessions, is_paged=True)
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
 @context.session_options
-@option(
-    "--sort",
-    "Show the best matches first, or the newest.",
-    type=click.Choice(get_args(SearchOrder)),
-    default="best",
+@choice(
+    "--sort", "Show the best matches first, or the newest.", get_args(SearchOrder), default="best"
 )
-@option("-n --limit", "Number of messages to show.", type=context.POSITIVE_INT, default=20)
+@number("-n --limit", "Number of messages to show.", default=20)
 @_raw_option
 def search(
     journeyman: Journeyman,
@@ -226,27 +194,16 @@ def _openai_chat(exported: ExportedSession) -> object:
     return session | {"messages": openai_messages(exported.messages)}
 
 
-_EXPORT_FORMATS: dict[str, Callable[[ExportedSession], object]] = {
-    "journeyman": lambda exported: exported,
-    "openai": _openai_chat,
-}
-"""The forms of an exported session, each as a value that is written as JSON."""
-
-
 @context.command(sessions, has_json=False)
 @click.argument("session_ids", nargs=-1, required=True, metavar="ID...")
-@option(
+@choice(
     "--format",
     "journeyman is complete and can be imported again; openai is chat messages.",
+    ("journeyman", "openai"),
     dest="form",
-    type=click.Choice([*_EXPORT_FORMATS]),
     default="journeyman",
 )
-@option(
-    "--raw/--redact",
-    "Keep secrets and personal data, for a faithful copy, or replace them (default: --redact).",
-    default=False,
-)
+@flag("--raw", "Keep secrets and personal data, for a faithful copy.")
 @files.output_options
 def export(
     journeyman: Journeyman,
@@ -267,16 +224,14 @@ def export(
       journeyman sessions export 0442a060 --format openai -o chat.json
     """
     exported = [journeyman.sessions.export(id_, redacted=not raw) for id_ in session_ids]
-    records = map(_EXPORT_FORMATS[form], exported)
+    records = map(_openai_chat, exported) if form == "openai" else exported
     content = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
 
 
-def _noted_message(session_id: str) -> str:
-    return f"Noted the opening of session {session_id}."
-
-
-@context.command(sessions, "note-opening", message=_noted_message)
+@context.command(
+    sessions, "note-opening", message=lambda id_: f"Noted the opening of session {id_}."
+)
 @click.argument("session_id", metavar="SESSION")
 @click.argument("opening_id", metavar="OPENING")
 @option("--source", "The program that recorded the session.", required=True)

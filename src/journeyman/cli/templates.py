@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.cli.opening import TASK_TYPE, all_tags_flag, show_pattern, tags_option
 from journeyman.cli.quarantine import quarantine
@@ -22,12 +22,10 @@ from journeyman.records import (
     ImportedTemplate,
     LateChange,
     Template,
-    TemplateOrigin,
 )
-from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
+from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MIN_MESSAGES
 
 _tags_option = tags_option("Tag for the template")
-_description_option = option("--description", "Description of the template, for people.")
 _addendum_option = option("--addendum", "Text of your own that models see with the examples.")
 
 
@@ -36,13 +34,6 @@ _NO_TEMPLATES = (
     "`journeyman templates build NAME` builds one from long, successful sessions.\n"
     "`journeyman templates create SESSION` creates one from a single session."
 )
-_ORIGINS: dict[TemplateOrigin, str] = {
-    "built": "built from sessions",
-    "created": "with `journeyman templates create`",
-    "imported": "imported from a file",
-}
-
-
 _COLUMNS = (
     Column("name", lambda row: row.name, overflow="fold", min_width=12),
     Column("version", lambda row: str(row.version), numeric=True),
@@ -50,12 +41,7 @@ _COLUMNS = (
     Column("tags", lambda row: ", ".join(row.tags), min_terminal_width=70, optional=True),
     Column("patterns", lambda row: len(row.patterns), numeric=True),
     Column("used", lambda row: row.used, min_terminal_width=60, numeric=True),
-    Column(
-        "created",
-        lambda row: formatting.local_time(row.created_at)[:10],
-        min_terminal_width=60,
-        no_wrap=True,
-    ),
+    Column("created", lambda row: formatting.local_time(row.created_at)[:10], no_wrap=True),
 )
 
 
@@ -69,7 +55,7 @@ def _show_details(console: Console, template: Template) -> None:
         "about": template.description,
         "type": template.task_type,
         "tags": ", ".join(template.tags),
-        "created": f"{_ORIGINS[template.origin]}, {formatting.local_time(template.created_at)}",
+        "created": f"{template.origin}, {formatting.local_time(template.created_at)}",
         "sessions": sessions if template.scanned and template.origin != "created" else "",
         "patterns": formatting.count(len(template.patterns))
         + (f", {quarantined:,} in quarantine" if quarantined else ""),
@@ -82,24 +68,28 @@ def _show_details(console: Console, template: Template) -> None:
     formatting.print_fields(console, fields)
 
 
+def _learning(change: LateChange | None) -> str:
+    """Return how late calls of the sessions differ from early ones; empty if not compared."""
+    if change is None or change.low is None:
+        return "" if change is None else "too few calls to measure"
+    from journeyman.reliability.learning_curve import late_change_text, late_difference  # noqa: PLC0415 - loads slowly
+
+    return late_change_text(late_difference(change))
+
+
 def _show_created(console: Console, template: Template) -> None:
     _show_details(console, template)
-    console.print()
     name = shlex.quote(template.name)
-    console.print(Text(f"To look at it: `journeyman templates show {name}`"), soft_wrap=True)
-    console.print(Text(f"To use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
+    console.print(Text(f"\nTo use it: `journeyman open TASK --template {name}`"), soft_wrap=True)
 
 
 def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) -> None:
-    imported: tuple[ImportedTemplate, ...]
     if isinstance(result, ImportedTemplate):
-        imported, skipped = (result,), [*result.skipped]
-        _show_details(console, result.template)
-    else:
-        imported = result.imported
-        skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
-        skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
-        formatting.print_table(console, [one.template for one in imported], _COLUMNS, "")
+        result = ImportedFolder(imported=(result,), failed={})
+    imported = result.imported
+    formatting.print_table(console, [one.template for one in imported], _COLUMNS, "")
+    skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
+    skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
     if skipped:
         formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
     patterns = [pattern for one in imported for pattern in one.template.patterns]
@@ -108,19 +98,6 @@ def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) 
         counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
         note = f"\nIn quarantine, and never in an opening: {counts}."
         console.print(formatting.safe_text(note), style="yellow")
-
-
-def _learning(change: LateChange | None) -> str:
-    """Return how late calls of the sessions differ from early ones, in words; nothing if they were
-    not compared.
-    """
-    if change is None:
-        return ""
-    if change.estimate is None or change.low is None or change.high is None:
-        return "too few calls to measure"
-    from journeyman.reliability.learning_curve import late_change_text, late_difference  # noqa: PLC0415 - loads slowly
-
-    return late_change_text(late_difference(change))
 
 
 @click.group()
@@ -137,29 +114,21 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 
 @context.command(templates, render=_show_created)
 @click.argument("name")
-@option(
+@number(
     "--min-messages",
     "Only sessions with at least this many messages.",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
     default=MIN_MESSAGES,
 )
-@option(
-    "--max-sessions",
-    "Largest number of sessions to use, newest first.",
-    type=context.POSITIVE_INT,
-    default=MAX_SESSIONS,
-)
-@option(
+@number(
     "--max-patterns",
     "Largest number of patterns to store, most frequent first.",
-    type=context.POSITIVE_INT,
     default=MAX_PATTERNS,
 )
 @context.project_option
 @context.source_option
 @context.platform_option
 @_tags_option
-@_description_option
 @_addendum_option
 def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options: Any) -> Template:
     """Build a template from the newest long sessions that succeeded.
@@ -185,13 +154,11 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
     "--type", "Type of the template (default: from the calls).", dest="task_type", type=TASK_TYPE
 )
 @_tags_option
-@_description_option
 @_addendum_option
-@option(
+@number(
     "--max-patterns",
     "Largest number of patterns to store.",
     dest="max_examples",
-    type=context.POSITIVE_INT,
     default=MAX_EXAMPLES,
 )
 def create(journeyman: Journeyman, *, session: str | None, **options: Any) -> Template:
@@ -230,30 +197,29 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
       journeyman templates list
       journeyman templates list --type code --tag python
       journeyman templates list --tags python,tests --all-tags
-      journeyman templates list --versions --json
     """
     return journeyman.templates.list(versions=versions, **filters)
 
 
-@context.command(templates, is_paged=True)
+def _show_patterns(console: Console, template: Template) -> None:
+    _show_details(console, template)
+    for at, pattern in enumerate(template.patterns, start=1):
+        console.print()
+        full = click.get_current_context().params["full"]
+        show_pattern(console, pattern, number=at, full=full)
+
+
+@context.command(templates, render=_show_patterns, is_paged=True)
 @_reference
 @flag("--full", "Show calls and results in full.")
-def show(journeyman: Journeyman, reference: str, *, full: bool, as_json: bool) -> None:
+def show(journeyman: Journeyman, reference: str, **_shown: bool) -> Template:
     """Show a template: its details and its patterns, redacted.
 
     Examples:
       journeyman templates show web
       journeyman templates show web@1 --full | less
     """
-    template = journeyman.templates.redacted(reference)
-    if as_json:
-        context.print_json(template)
-        return
-    console = formatting.console()
-    _show_details(console, template)
-    for number, pattern in enumerate(template.patterns, start=1):
-        console.print()
-        show_pattern(console, pattern, number=number, full=full)
+    return journeyman.templates.redacted(reference)
 
 
 @context.command(

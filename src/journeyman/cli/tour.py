@@ -4,7 +4,6 @@ import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
@@ -117,10 +116,9 @@ class _Tour:
     def _print(self, text: str, style: str = "") -> None:
         self._console.print(Text(readable(text), style=style))
 
-    def _line(self, text: str, *, indent: int = 0) -> None:
+    def _line(self, text: str) -> None:
         """Print recorded text on one line, truncated to fit."""
-        room = max(self._console.width, 40) - indent
-        self._print(" " * indent + formatting.one_line(text, room))
+        self._print(f"  {formatting.one_line(text, max(self._console.width, 40) - 2)}")
 
     def _agent(self) -> None:
         """Run an errand with a real model that is small enough to be part of the program."""
@@ -148,7 +146,7 @@ class _Tour:
                 for number, call in enumerate(calls[len(calls) - turn.calls :]):  # not the examples
                     own = msgspec.structs.replace(call, index=number)
                     print_call(self._console, own, journeyman.judge(call), full=False)
-                self._line(f'"{" ".join((turn.final_response or turn.note).split())}"', indent=5)
+                self._line(f'"{" ".join((turn.final_response or turn.note).split())}"')
                 is_done = guests.read_text().split() == sorted(_GUESTS)
                 result = "✓ The file is sorted." if is_done else "✗ The file is not sorted."
                 self._print(f"     {result}", "green" if is_done else "red")
@@ -161,10 +159,10 @@ class _Tour:
             verdict = self._journeyman.judge(call)
             self._line(f"{tool} {command} → {result}")
             style = "red" if verdict.is_error else "green" if verdict.counts else "yellow"
-            self._print(f"  {verdict.status}: {verdict.kind.replace('_', ' ')}", style)
+            self._print(f"    {verdict.status}: {verdict.kind.replace('_', ' ')}", style)
         if self._is_sample:
             self._logs = [write_corpus(self._folder / "samples").folder]
-        with formatting.progress_bar("Importing", "logs") as progress:
+        with formatting.progress_bar("Importing logs") as progress:
             self._journeyman.import_logs(self._logs, progress=progress)
         profile = self._journeyman.profile()
         whose = "sample" if self._is_sample else "of your newest"
@@ -173,7 +171,7 @@ class _Tour:
         show_tools(self._console, profile, limit=_SEVERAL)
 
     def _learn(self) -> None:
-        with formatting.progress_bar("Learning", "sessions") as progress:
+        with formatting.progress_bar("Learning") as progress:
             learned = self._journeyman.learn(seconds=_LEARNING_S, progress=progress)
         patterns = formatting.pluralize(learned.patterns, "pattern")
         self._print(f"Learned: {patterns} that worked, with secrets redacted.")
@@ -181,7 +179,7 @@ class _Tour:
         opening = self._journeyman.opening(task, project=project)
         where = f" in {project}" if project else ""
         self._print(f"\nA session{where} on this task would start with what worked there:")
-        self._line(f'"{" ".join(task.split())}"', indent=2)
+        self._line(f'"{" ".join(task.split())}"')
         commands = (
             f"{row.form}  worked {row.worked} of {row.worked + row.failed} times"
             for row in opening.briefing.commands
@@ -227,8 +225,8 @@ class _Tour:
                 environ["JOURNEYMAN_CONFIRM_URL"] = started.agents_url
                 with (
                     Journeyman(home=self._folder / "confirm", environ=environ) as served,
-                    served.approver_client(token) as agent,
-                    served.approver_client(key) as ana,
+                    served.confirm_client(token) as agent,
+                    served.confirm_client(key) as ana,
                 ):
                     rows = [*_confirmation(agent, ana)]
             audit = desk.verify_audit()
@@ -275,12 +273,7 @@ def _refusal(attempt: Callable[..., object], *arguments: object) -> str:
 
 def _newest_logs(journeyman: Journeyman) -> list[Path]:
     """Return the newest logs within the size limit, and at least one if there are any."""
-    logs: list[tuple[float, int, Path]] = []
-    for log in (Path(log) for place in journeyman.places() for log in place.logs):
-        with suppress(OSError):  # a link to a file that is gone
-            status = log.stat()
-            logs.append((status.st_mtime, status.st_size, log))
-    logs.sort(reverse=True)
-    sizes = accumulate(size for _, size, _ in logs)
-    kept = max(1, sum(size <= _MAX_LOG_BYTES for size in sizes))
-    return [log for _, _, log in logs[:kept]]
+    logs = [Path(log) for place in journeyman.places() for log in place.logs]
+    logs = sorted(filter(Path.exists, logs), key=lambda log: log.stat().st_mtime, reverse=True)
+    sizes = accumulate(log.stat().st_size for log in logs)
+    return logs[: max(1, sum(size <= _MAX_LOG_BYTES for size in sizes))]

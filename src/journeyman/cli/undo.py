@@ -24,14 +24,7 @@ _LABELS: dict[str, tuple[str, str]] = {
 @click.argument("session", metavar="SESSION")
 @flag("--dry-run", "Show what would change, and change nothing.")
 @context.yes_option
-def undo(
-    journeyman: Journeyman,
-    *,
-    session: str,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
-) -> Undo:
+def undo(journeyman: Journeyman, *, session: str, dry_run: bool, yes: bool, as_json: bool) -> Undo:
     """Restore the files that a run changed or deleted, and delete those that it created.
 
     Shows what would change and asks for confirmation. Files that the run did not touch are not
@@ -47,9 +40,8 @@ def undo(
     if plan.changes and not dry_run:
         if not yes:
             context.require_terminal()
-            question = (
-                f"Change {formatting.pluralize(len(plan.changes), 'path')} in {plan.workspace}?"
-            )
+            paths = formatting.pluralize(len(plan.changes), "path")
+            question = f"Change {paths} in {plan.workspace}?"
             if plan.changed_since:
                 files = formatting.join_names(plan.changed_since, 5)
                 lost = f"{files} changed after the run, and those changes would be lost."

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import get_args
 
-import click
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import option
+from journeyman.cli.context import choice
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
@@ -18,7 +17,7 @@ from journeyman.records.usage import UsageBy, UsageLine, UsageReport
 
 
 @context.command(is_paged=True)
-@option("--by", "Group the rows by this.", type=click.Choice(get_args(UsageBy)), default="model")
+@choice("--by", "Group the rows by this.", get_args(UsageBy), default="model")
 @context.session_options
 def usage(
     journeyman: Journeyman, *, by: UsageBy, filters: context.SessionFilters, as_json: bool
@@ -35,8 +34,6 @@ def usage(
       journeyman usage --by day --since 2026-11-01
       journeyman usage --by task --source hermes
       journeyman usage --by project
-      journeyman usage --project .
-      journeyman usage --by source --json
     """
     report = journeyman.accounting.report(by, **filters)
     if as_json:
@@ -67,13 +64,13 @@ def _show(console: Console, report: UsageReport) -> None:
         console.print(f"{sessions} without usage: not every program records the tokens it uses.")
     else:
         total = msgspec.structs.replace(report.total, key="all") if len(report.rows) > 1 else None
-        columns = _columns(report, console.width)
+        columns = _columns(report)
         console.print(formatting.fit_table(report.rows, columns, console.width, total=total))
         if notes := _notes(report):
             console.print("", Text(notes, style="dim"), sep="\n")
 
 
-def _columns(report: UsageReport, width: int) -> Iterator[Column]:
+def _columns(report: UsageReport) -> Iterator[Column]:
     unnamed = "main" if report.by == "task" else f"unknown {report.by}"
     names = {line.key: line.key or unnamed for line in report.rows}
     if report.by == "session":
@@ -82,10 +79,11 @@ def _columns(report: UsageReport, width: int) -> Iterator[Column]:
         report.by, lambda line: names.get(line.key, line.key), overflow="fold", min_width=10
     )
     for header, field, least in _COLUMNS:
-        if field != "reasoning_tokens" or report.total.reasoning_tokens:
-            # In a narrow terminal, the words of a header are stacked.
-            name = header if width >= 100 else header.replace(" ", "\n")
-            yield Column(name, partial(_number, field), min_terminal_width=least, numeric=True)
+        if field == "reasoning_tokens" and not report.total.reasoning_tokens:
+            continue
+        # The words of a header are stacked.
+        name, cell = header.replace(" ", "\n"), partial(_number, field)
+        yield Column(name, cell, min_terminal_width=least, numeric=True)
     digits = 2 if (report.total.cost_usd or 0) >= 1 else 4
     yield Column("cost", partial(formatting.short_cost, digits=digits), numeric=True)
 
@@ -98,19 +96,13 @@ def _number(field: str, line: UsageLine) -> str:
 def _notes(report: UsageReport) -> str:
     total, notes = report.total, []
     calls = formatting.pluralize(total.api_calls, "call")
-    if total.unknown_cost == total.api_calls:
-        notes.append("No cost is known.")
-    elif total.unknown_cost:
+    if total.unknown_cost:
         notes.append(f"≥ at least: the cost of {total.unknown_cost:,} of {calls} is not known.")
     if total.estimated_share:
-        # Never rounded to 0 % or 100 %.
-        part = f"{min(max(round(100 * total.estimated_share), 1), 99)} % of the cost"
-        part = "The cost" if total.estimated_share == 1 else part
-        notes.append(f"{part} is estimated (~).")
+        notes.append("~ estimated from the prices of the models.")
     if total.unknown_tokens:
         notes.append(f"The tokens of {total.unknown_tokens:,} of {calls} were not all recorded.")
     if silent := report.sessions - total.sessions:
-        notes.append(
-            f"{silent:,} of {formatting.pluralize(report.sessions, 'session')} recorded no usage."
-        )
+        sessions = formatting.pluralize(report.sessions, "session")
+        notes.append(f"{silent:,} of {sessions} recorded no usage.")
     return " ".join(notes)

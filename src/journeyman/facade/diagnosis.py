@@ -75,11 +75,8 @@ def _home(home: Path) -> Finding:
     quoted = shlex.quote(str(home))
     try:
         if not home.exists():
-            above = next(folder for folder in home.parents if folder.exists())
-            if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
-                found = f"{home} does not exist yet; the first import creates it"
-                return Finding("home", "ok", found)
-            return Finding("home", "problem", f"{home} cannot be created in {above}", _CHOOSE_HOME)
+            found = f"{home} does not exist yet; the first import creates it"
+            return Finding("home", "ok", found)
         if not home.is_dir():
             found = f"{home} is a file, not a folder"
             return Finding("home", "problem", found, f"mv {quoted} {quoted}.old")
@@ -96,20 +93,16 @@ def _home(home: Path) -> Finding:
 
 def _make_yours(path: Path) -> str:
     """Return the command that gives a file or a folder back to this user."""
-    quoted = shlex.quote(str(path))
-    if path.stat().st_uid == os.getuid():
-        return f"chmod {'700' if path.is_dir() else '600'} {quoted}"
-    return f'sudo chown -R "$USER" {quoted}'
+    return (
+        f'sudo chown -R "$USER" {shlex.quote(str(path))} && chmod -R u+rwX {shlex.quote(str(path))}'
+    )
 
 
 def _settings(configuration: Configuration) -> list[Finding]:
     """Report what is wrong in the file and the variables, or where the settings come from."""
     what, file = "settings", configuration.file
-    if configuration.problems:
-        return [
-            Finding(what, "problem", problem.what, problem.fix)
-            for problem in configuration.problems
-        ]
+    if problems := configuration.problems:
+        return [Finding(what, "problem", problem.what, problem.fix) for problem in problems]
     variables = sorted({*configuration.origins.values()} - {str(file), FLAG})
     found = str(file) if file.exists() else "defaults; there is no config.toml"
     found += f"; from the environment: {', '.join(variables)}" if variables else ""
@@ -131,8 +124,7 @@ def _database(settings: Settings, program: str, now: float) -> list[Finding]:
             if faults := store.faults():
                 advice = _database_advice("damaged", path, program) if path else ""
                 return [Finding(what, "problem", faults[0], advice)]
-            noun = "session" if sessions == 1 else "sessions"
-            found = f"{store.url}, {sessions:,} {noun}, no faults"
+            found = f"{store.url}, sessions: {sessions:,}, no faults"
             rest = (_learned(store, settings, program), _jobs(store, program, now))
             return [Finding(what, "ok", found), *rest]
     except JourneymanError as error:
@@ -147,25 +139,22 @@ def _database_advice(error: str, path: Path | None, program: str) -> str:
     quoted = shlex.quote(str(path))
     if "locked" in error:
         return f"fuser -v {quoted}  (shows the process to wait for)"
-    if path.is_dir() or any(
-        word in error for word in ("another version", "not a database", "malformed", "damaged")
-    ):
-        return f"mv {quoted} {quoted}.damaged && {program} import"
-    return "" if os.access(path, os.R_OK | os.W_OK) else _make_yours(path)
+    if not os.access(path, os.R_OK | os.W_OK):
+        return _make_yours(path)
+    return f"mv {quoted} {quoted}.damaged && {program} import"
 
 
 def _jobs(store: Store, program: str, now: float) -> Finding:
     """Check whether scheduled jobs have a scheduler, and which of them fail."""
     scheduled = store.jobs.list(("scheduled",))
-    if not scheduled:
-        return Finding("jobs", "ok", "none scheduled")
     found = f"{len(scheduled):,} scheduled"
-    if failing := [job.name for job in scheduled if job.failures]:
-        found += f"; failing: {', '.join(failing[:_MOST_NAMES])}"
+    if not scheduled:
+        return Finding("jobs", "ok", found)
     lease = store.jobs.lease()
     if lease is None or is_lease_free(lease[1], now):
         return Finding("jobs", "note", f"{found}; no scheduler is running", f"{program} jobs serve")
-    if failing:
+    if failing := [job.name for job in scheduled if job.failures]:
+        found += f"; failing: {', '.join(failing[:_MOST_NAMES])}"
         return Finding("jobs", "note", found, f"{program} jobs show {failing[0]}")
     return Finding("jobs", "ok", found)
 
@@ -191,11 +180,11 @@ def _confinement(*, confine: bool) -> Finding:
     ):
         if workspace.unconfined:
             found = f"the agent's commands are not confined: {workspace.unconfined}"
-            advice = "Every command asks for confirmation."
-            return Finding(what, "note", found, advice)
+            return Finding(what, "note", found, "Every command asks for confirmation.")
         try:
-            command = ["/bin/sh", "-c", ":"]
-            ended = workspace.run(command, timeout_s=_COMMAND_TIMEOUT_S, characters=200)
+            ended = workspace.run(
+                ["/bin/sh", "-c", ":"], timeout_s=_COMMAND_TIMEOUT_S, characters=200
+            )
         except OSError as error:
             return Finding(what, "problem", f"no command can be run: {error}")
     if ended.exit_code:
@@ -210,7 +199,7 @@ def _confinement(*, confine: bool) -> Finding:
 
 
 def _confirmations(settings: Settings, program: str) -> Finding:
-    """Check whether confirmations are served on both ports, and whether browsers open the page."""
+    """Check whether confirmations are served on both ports, and whether others use these."""
     what, confirm = "confirmations", settings.confirm
     ports = {"confirm.port": confirm.port, "confirm.page_port": confirm.page_port}
     probed = {name: probe(confirm.host, port) for name, port in ports.items()}
@@ -221,13 +210,9 @@ def _confirmations(settings: Settings, program: str) -> Finding:
             used = FOREIGN_SERVICE.format(port=port)
             found = used if is_foreign else f"another program uses port {port}"
             return Finding(what, "note", found, advice)
-    answers = {result.answer for result in probed.values()}
     both = f"{confirm.port} and {confirm.page_port}"
-    if answers == {"free"}:
-        return Finding(what, "ok", f"not served; ports {both} are free")
-    if len(answers) > 1:
-        found = f"only one of the ports {both} is served"
-        return Finding(what, "note", found, f"Restart the service: {program} confirm serve")
+    if "free" in {result.answer for result in probed.values()}:
+        return Finding(what, "ok", f"not served; ports {both} can be used")
     if problem := probed["confirm.port"].problem:
         found = f"served, but writing fails: {problem}"
         return Finding(what, "problem", found, "Check the disk and the database.")
@@ -250,13 +235,11 @@ def _place(place: LogLocation, program: str) -> Finding:
     if not place.logs:
         none = f"none in {place.folder}" if place.exists else f"none: no folder {place.folder}"
         return Finding(what, "ok", none)
-    logs = "1 log" if len(place.logs) == 1 else f"{len(place.logs):,} logs"
-    found = f"{logs}, {place.size_bytes / 1e6:,.1f} MB in {place.folder}"
+    found = f"{len(place.logs):,} logs, {place.size_bytes / 1e6:,.1f} MB in {place.folder}"
     return Finding(what, "ok", found, f"{program} import")
 
 
 def _extra(name: str, module: str, purpose: str) -> Finding:
-    if importlib.util.find_spec(module):
-        return Finding(f"extra: {name}", "ok", "installed")
-    advice = f"For {purpose}: pip install 'journeyman[{name}]'"
-    return Finding(f"extra: {name}", "ok", "not installed", advice)
+    is_there = importlib.util.find_spec(module) is not None
+    advice = "" if is_there else f"For {purpose}: pip install 'journeyman[{name}]'"
+    return Finding(f"extra: {name}", "ok", "installed" if is_there else "not installed", advice)

@@ -64,7 +64,6 @@ class ExperienceFacade(Rooms):
         imported before are skipped unless `reread` is set. With several `workers`, many new logs
         are read by that many processes; see `learn` for what this requires of a program.
         """
-        _check_workers(workers)
         # In a database that a team shares, log names start with the name of the machine.
         is_shared = sqlite_path(self.settings.database) is None
         run = Importer(
@@ -279,8 +278,6 @@ class ExperienceFacade(Rooms):
 
         where: dict[str, Any] = {"project": project, "platform": platform}
         if by_opening:
-            if any((warm, cold, warm_tag, cold_tag)):
-                raise WrongInput("by_opening chooses both sides: pass no session and no tag.")
             # Hosts give subagents no opening, so they are on neither side.
             where["subagents"] = False
             judged = [self.judged(warm=is_warm, **where) for is_warm in (True, False)]
@@ -312,21 +309,13 @@ class ExperienceFacade(Rooms):
         processes; a program that uses them must guard its entry point with
         `if __name__ == "__main__"`. The report counts everything learned so far.
         """
-        _check_workers(workers)
         if project is not None and not self.sessions.list(project=project, limit=1):
             raise WrongInput(
                 self.sessions.no_match(project=project)
                 or f"No session is stored, so there is none of project {project!r}."
             )
-        started = time.perf_counter()
-        is_over = None
-        if seconds is not None:
-            deadline = started + seconds
-
-            def is_over() -> bool:
-                return time.perf_counter() >= deadline
-
-        mined = 0
+        started, mined = time.perf_counter(), 0
+        is_over = None if seconds is None else lambda: time.perf_counter() >= started + seconds
         if self._store.learned.missing(self._learning_rules, project):
             from journeyman.logs.worker_pool import WorkerPool
 
@@ -487,8 +476,3 @@ class ExperienceFacade(Rooms):
         if found not in STYLES:
             raise WrongInput(f"Unknown style {found!r}. Choose one of: {', '.join(STYLES)}.")
         return found
-
-
-def _check_workers(workers: int) -> None:
-    if workers < 1:
-        raise WrongInput(f"The number of workers is {workers}. Use 1 or more.")

@@ -155,18 +155,13 @@ class Rooms:
         return administration(self.settings, self._store, self._clock)
 
     def confirm_client(self, token: str = "", *, url: str = "") -> "ConfirmClient":
-        """Return a client with an agent's token, by default the configured one, of the configured
-        confirmation service; without one, of the service at `url` or on its usual port.
+        """Return a client of the configured confirmation service or, without one, of that at `url`
+        or on its usual port, with an agent's token (default: the configured one) or an approver's
+        key, which may decide.
         """
         from journeyman.confirm.factory import client
 
         return client(self.settings, token or self.settings.confirm.token, url=url)
-
-    def approver_client(self, key: str) -> "ConfirmClient":
-        """Return a client with an approver's key, which may decide."""
-        from journeyman.confirm.factory import client
-
-        return client(self.settings, key)
 
     @property
     def sessions(self) -> "Sessions":
@@ -189,7 +184,6 @@ class Rooms:
         """Close the database, and drop the rooms that use it."""
         if "_store" in self.__dict__:
             self._store.close()
-            for owner in type(self).__mro__:
-                for name, value in vars(owner).items():
-                    if isinstance(value, cached_property):
-                        self.__dict__.pop(name, None)
+            for name in list(self.__dict__):
+                if isinstance(getattr(type(self), name, None), cached_property):
+                    del self.__dict__[name]

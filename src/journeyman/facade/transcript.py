@@ -1,7 +1,6 @@
 """A session as people read it: its messages, its calls and the verdicts on them, by number."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -9,8 +8,6 @@ from msgspec import Struct
 from journeyman.records import Call, Message, SessionOverview, Verdict, join_calls
 from journeyman.records.errors import WrongInput
 from journeyman.store.sessions import Sessions
-
-_Item = TypeVar("_Item")
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
@@ -26,11 +23,12 @@ class Transcript(Struct, frozen=True, kw_only=True):
 
     def message(self, number: int) -> Message:
         """Return a message by its number, counted from 1."""
-        return _numbered(self.messages, number, "message")
+        return self.messages[_index(number, len(self.messages), "message")]
 
     def call(self, number: int) -> tuple[Call, Verdict]:
         """Return a call and its verdict by the call's number, counted from 1."""
-        return _numbered(list(zip(self.calls, self.verdicts, strict=True)), number, "call")
+        index = _index(number, len(self.calls), "call")
+        return self.calls[index], self.verdicts[index]
 
     def number_of(self, key: str) -> int:
         """Return the number of the message with this key."""
@@ -76,8 +74,7 @@ def transcript(
     )
 
 
-def _numbered(items: Sequence[_Item], number: int, noun: str) -> _Item:
-    if not 0 < number <= len(items):
-        has = f"{len(items):,} {noun}{'' if len(items) == 1 else 's'}"
-        raise WrongInput(f"There is no {noun} {number}: the session has {has}.")
-    return items[number - 1]
+def _index(number: int, total: int, noun: str) -> int:
+    if not 0 < number <= total:
+        raise WrongInput(f"There is no {noun} {number}: the session has {total:,}.")
+    return number - 1

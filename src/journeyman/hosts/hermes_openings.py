@@ -174,21 +174,12 @@ def _limit(remembered: OrderedDict[str, Any]) -> None:
 
 def _read(answer: dict[str, Any]) -> GivenOpening:
     """Return an answer as an opening. Raise Unanswered if it is not what was asked for."""
-    state = answer.get("state")
-    if state in ("cold", "off"):
+    if answer.get("state") in ("cold", "off"):
         return COLD
-    messages = answer.get("messages")
-    texts = [answer.get(name) for name in ("id", "system")]
-    is_understood = (
-        state == "warm"
-        and isinstance(messages, list)
-        and all(isinstance(message, dict) for message in messages)
-        and all(isinstance(text, str) for text in texts)
-    )
-    if not is_understood:
+    id_, system, messages = (answer.get(name) for name in ("id", "system", "messages"))
+    if not (isinstance(id_, str) and isinstance(system, str) and isinstance(messages, list)):
         raise Unanswered("the answer is not understood; is it of another version?", reached=True)
-    id_, system = map(str, texts)
-    return GivenOpening(id=id_, system=system, examples=tuple(messages or ()))
+    return GivenOpening(id=id_, system=system, examples=tuple(messages))
 
 
 def messages_of(request: Mapping[str, Any], form: str) -> list[dict[str, Any]]:

@@ -85,7 +85,6 @@ def _requests(opening: Opening) -> Iterator[str]:
 
 def encode_openings(openings: Sequence[Opening]) -> str:
     """Return openings as they are stored."""
-    # What was left out is for people who look at one opening, and long.
     return msgspec.json.encode(list(openings)).decode()
 
 

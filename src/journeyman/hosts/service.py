@@ -152,15 +152,8 @@ class HostService:
         if answer.state == "warm":
             self._given(exchange, session, before)
         if before is None:
-            self._note(
-                exchange,
-                session,
-                "opening",
-                answer.state,
-                began=began,
-                tokens=answer.tokens,
-                detail=answer.reason,
-            )
+            given: dict[str, Any] = {"tokens": answer.tokens, "detail": answer.reason}
+            self._note(exchange, session, "opening", answer.state, began=began, **given)
         return answer
 
     def _given(self, exchange: Exchange, session: str, before: HostSession | None) -> None:
@@ -215,15 +208,7 @@ class HostService:
         if text or kind == "opening":
             outcome = "given" if text else "nothing"
             tokens = Embedder().count_tokens(text) if text else 0
-            self._note(
-                exchange,
-                session,
-                kind,
-                outcome,
-                began=began,
-                tokens=tokens,
-                detail=name,
-            )
+            self._note(exchange, session, kind, outcome, began=began, tokens=tokens, detail=name)
         return hook_events.added_context(name, text)
 
     def _session_start(self, event: HookInput, exchange: Exchange) -> str:
@@ -231,7 +216,7 @@ class HostService:
         if event.source == "compact":
             return self.openings.repeated_text(host, session)
         if event.source in ("resume", "fork"):  # its context is in the conversation already
-            self.openings.begun(host, session, event.parent)
+            self.openings.begun(host, session)
             exchange.then(lambda: self.openings.note(host, session, within_s=exchange.patience_s))
             return ""
         return self.openings.project_text(host, session, event.cwd, exchange.ends - _MARGIN_S)

@@ -124,7 +124,7 @@ for line in sys.stdin:
             {{"eventName": "stop", "command": {command!r}, "trustStatus": "trusted"}},
             {{"eventName": "stop", "command": "other", "trustStatus": "untrusted"}},
         ]
-        data = [{{"hooks": hooks, "warnings": ["look"], "errors": []}}]
+        data = [{{"hooks": hooks, "warnings": [], "errors": []}}]
         print(json.dumps({{"id": asked["id"], "result": {{"data": data}}}}), flush=True)
 """
 )
@@ -136,13 +136,10 @@ class TestCodex:
         text = CODEX.format(command=command)
         program = write_program(tmp_path / "codex", text)
         found = read_hooks(str(program), os.environ, tmp_path)
-        assert found is not None
-        assert found.states == {"PreToolUse": "untrusted", "Stop": "trusted"}
-        assert found.warnings == ("look",)
+        assert found == {"PreToolUse": "untrusted", "Stop": "trusted"}
         (tmp_path / "config.toml").touch()
-        skipped, warning = steps(str(program), tmp_path, os.environ)
+        (skipped,) = steps(str(program), tmp_path, os.environ)
         assert skipped.text.endswith("before you trust them: PreToolUse (untrusted).")
-        assert warning.text == "Codex says: look"
 
     @table("text", ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho nonsense\n", "#!/bin/sh\necho {}\n"])
     def test_a_program_that_does_not_answer(self, tmp_path: Path, text: str) -> None:
@@ -163,7 +160,7 @@ def test_a_slow_answer_is_noted(event: str) -> None:
     assert FiredHook(event=event, ms=20.0).judge("codex").status == "ok"
     slow = FiredHook(event=event, ms=10_725.0).judge("codex")
     assert slow.status == "note"
-    assert "That is slow." in slow.found
+    assert "That is slow" in slow.found
     broken = FiredHook(event=event, output="[]").judge("codex")
     assert broken.advice.endswith("journeyman hosts install codex")
 

@@ -4,7 +4,7 @@ back, how fast, and what to do if something is wrong.
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
@@ -12,7 +12,7 @@ from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.file_change import read_file
 from journeyman.hosts.installation.hermes_environment import PLUGIN
-from journeyman.hosts.installation.hook_probe import find_resident, fire, wait_for_resident
+from journeyman.hosts.installation.hook_probe import find_resident, fire
 from journeyman.hosts.installation.hooks_file import own_hooks
 from journeyman.hosts.installation.installer import ADD_APPROVER, Installer, known_host
 from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE
@@ -37,9 +37,9 @@ def check(installer: Installer, journeyman: Journeyman, name: str) -> list[Findi
         return findings
     record = read_record(installer.home, name) or Record(host=name)
     if name in ("claude-code", "codex"):
-        sessions = [f"journeyman-check-{secrets.token_hex(6)}" for _ in range(2)]
-        findings += _check_hooks(installer, journeyman, known_host(name), sessions)
-        journeyman.host_sessions.erase(name, sessions)
+        session = f"journeyman-check-{secrets.token_hex(6)}"
+        findings += _check_hooks(installer, known_host(name), session)
+        journeyman.host_sessions.erase(name, [session])
     if name == "opencode":
         found = "Only opencode itself can load it: start a session, then see the report."
         findings.append(Finding("plugin", "note", found, "journeyman hosts report"))
@@ -90,28 +90,24 @@ def _check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Fi
     """Yield whether the resident process answers."""
     what, process = "resident process", find_resident(installer.home)
     if process is None:
-        is_never = journeyman.settings.hosts.start == "never"
-        found = "No resident process is running"
-        found += "; hosts.start is never, so hooks start none." if is_never else "."
-        if read_record(installer.home, SERVICE) is not None:
-            yield Finding(what, "note", found, installer.around.unit.start)
-            return
-        found += "" if is_never else " The next hook starts it."
+        found = "No resident process is running."
+        if journeyman.settings.hosts.start != "never":
+            found += " The next hook starts it."
         advice = "To have it always ready: journeyman hosts install service"
+        if read_record(installer.home, SERVICE) is not None:
+            advice = installer.around.unit.start
         yield Finding(what, "note", found, advice)
     elif process.ms is None:
         yield Finding(what, "problem", process.problem, process.advice)
     else:
-        found = f"Journeyman {process.version} answers in {process.ms:.0f} ms, process"
+        found = f"Journeyman {process.version} answers in {process.ms:.0f} ms"
+        found += f", process {process.pid}."
         is_current = process.version == __version__
         advice = f"End it, so that version {__version__} takes its place: kill {process.pid}"
-        found = f"{found} {process.pid}."
         yield Finding(what, "ok", found) if is_current else Finding(what, "problem", found, advice)
 
 
-def _check_hooks(
-    installer: Installer, journeyman: Journeyman, host: Host, sessions: Sequence[str]
-) -> Iterator[Finding]:
+def _check_hooks(installer: Installer, host: Host, session: str) -> Iterator[Finding]:
     """Run the configured hooks as the host would, and yield what they answered."""
     target = installer.target(host)
     assert isinstance(target, HooksTarget)
@@ -120,16 +116,7 @@ def _check_hooks(
         for note in claude_notes(settings, installer.program(host).release):
             yield Finding("settings", "problem", note)
     hooks = {event: hook for event, hook in own_hooks(settings).items() if event in _CHECKED}
-    earlier, session = sessions
     process = find_resident(installer.home)
-    if process is None and hooks and journeyman.settings.hosts.start != "never":
-        event, hook = next(iter(hooks.items()))
-        first = fire(event, hook, earlier, installer.environ)
-        is_started = wait_for_resident(installer.home)
-        started = "and started the resident process" if is_started else "but started no process"
-        advice = "" if is_started else f"See {installer.home / 'serve.log'}."
-        found = f"It took {first.ms:.0f} ms, {started}."
-        yield Finding("first hook", "ok" if is_started else "problem", found, advice)
     for event, hook in hooks.items():
         finding = fire(event, hook, session, installer.environ).judge(host)
         is_hanging = process is not None and process.ms is None and finding.advice
@@ -154,11 +141,7 @@ def _check_confirmations(installer: Installer, journeyman: Journeyman, record: R
             return Finding(name, "problem", f"The host's token is refused. {error}", advice)
     except JourneymanError as error:
         found = f"Risky calls are blocked, because no one can be asked. {error}"
-        needs_login = record.token and not installer.has_approver
-        advice = (
-            f"journeyman serve; before it, {ADD_APPROVER}" if needs_login else "journeyman serve"
-        )
-        return Finding(name, "note", f"{found} {installer.where_to_decide}", advice)
+        return Finding(name, "note", f"{found} {installer.where_to_decide}", "journeyman serve")
     found = "The service answers, and accepts the host's token."
     if not record.token or installer.has_approver:
         return Finding(name, "ok", f"{found} {installer.where_to_decide}")

@@ -32,15 +32,6 @@ class Step(Struct, frozen=True, kw_only=True):
     advice: str
 
 
-class CodexHooks(Struct, frozen=True, kw_only=True):
-    """What Codex says about its hooks: the state of each of Journeyman, by its event (trusted,
-    untrusted, modified or disabled), and what it could not read.
-    """
-
-    states: dict[str, str]
-    warnings: tuple[str, ...] = ()
-
-
 def steps(program: str, folder: Path, environ: Mapping[str, str]) -> Iterator[Step]:
     """Return what makes Codex run Journeyman's hooks. One that has never used its folder is not
     asked: it would fill a folder that only has those hooks.
@@ -52,21 +43,21 @@ def steps(program: str, folder: Path, environ: Mapping[str, str]) -> Iterator[St
     found = read_hooks(program, environ, Path.cwd())
     if found is None:
         return
-    if not found.states:
+    if not found:
         text = "Codex does not see Journeyman's hooks."
         yield Step(text=text, advice="`codex features list` shows whether hooks are on.")
-    skipped = [f"{event} ({one})" for event, one in found.states.items() if one not in _TRUSTED]
+    skipped = [f"{event} ({state})" for event, state in found.items() if state not in _TRUSTED]
     if skipped:
         text = f"Codex does not run these hooks before you trust them: {', '.join(skipped)}."
         yield Step(text=text, advice=_HOW_TO_TRUST)
-    for warning in found.warnings:
-        yield Step(text=f"Codex says: {warning}", advice="Correct the file that it names.")
 
 
 def read_hooks(
     program: str, environ: Mapping[str, str], folder: Path, *, timeout_s: float = _ANSWER_S
-) -> CodexHooks | None:
-    """Ask Codex about the hooks that hold in a folder; None if it does not answer."""
+) -> dict[str, str] | None:
+    """Ask Codex about Journeyman's hooks in a folder. Return the state of each by its event:
+    trusted, untrusted, modified or disabled; None if Codex does not answer.
+    """
     question = {"cwds": [str(folder)]}
     client = {"name": "journeyman", "title": "Journeyman", "version": __version__}
     try:
@@ -112,15 +103,12 @@ def _ask(
     raise ValueError("the app server ended")
 
 
-def _read(result: Any) -> CodexHooks:
+def _read(result: Any) -> dict[str, str]:
     (found,) = result["data"]
-    return CodexHooks(
-        states={
-            f"{hook['eventName'][:1].upper()}{hook['eventName'][1:]}": hook["trustStatus"]
-            if hook.get("enabled", True)
-            else "disabled"
-            for hook in found["hooks"]
-            if is_own_command(hook.get("command"))
-        },
-        warnings=(*found.get("warnings", ()), *map(str, found.get("errors", ()))),
-    )
+    return {
+        f"{hook['eventName'][:1].upper()}{hook['eventName'][1:]}": hook["trustStatus"]
+        if hook.get("enabled", True)
+        else "disabled"
+        for hook in found["hooks"]
+        if is_own_command(hook.get("command"))
+    }

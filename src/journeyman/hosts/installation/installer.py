@@ -266,10 +266,7 @@ class Installer:
     @property
     def where_to_decide(self) -> str:
         """Where people decide on held calls, as a sentence."""
-        confirm = self._journeyman.settings.confirm
-        if confirm.url and not confirm.page_url:
-            return f"People decide on held calls on {self.around.page}."
-        return f"People decide on held calls at {self.around.page}, while `journeyman serve` runs."
+        return f"People decide on held calls at {self.around.page}, while the service runs."
 
     @property
     def has_approver(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from journeyman.configuration import FLAG, Configuration
+from journeyman.configuration import Configuration
 from journeyman.facade.finding import Finding, Status
 from journeyman.hosts.installation import codex_trust
 from journeyman.hosts.installation.codex_trust import Step
@@ -164,12 +164,10 @@ def host_status(installer: Installer, name: str) -> HostStatus:
 def _what_is_old(record: Record | None, *, is_changed: bool, has_entries: bool) -> str:
     if record is None:
         return "It was installed from another home, or its record is lost."
-    if not has_entries:
-        return "Journeyman's entries are no longer in the file."
     if record.gone:
         return f"{record.gone[0]} no longer exists."
-    if is_changed:
-        return "The entries are those of another version, or of other settings."
+    if is_changed or not has_entries:
+        return "The entries are gone, or those of another version or of other settings."
     return ""
 
 
@@ -182,7 +180,7 @@ def install_command(name: str, record: Record | None) -> str:
 def notes_before(installer: Installer, configuration: Configuration, plan: Plan) -> list[str]:
     """Return what a person should know before they agree to an installation."""
     name = plan.target.name
-    notes = [*_setting_notes(configuration, name)]
+    notes: list[str] = []
     if name not in INSTALLABLE:
         return notes
     found = installer.program(name)
@@ -205,17 +203,6 @@ def notes_before(installer: Installer, configuration: Configuration, plan: Plan)
             f"JOURNEYMAN_HOME={shlex.quote(str(installer.home))}"
         )
     return notes
-
-
-def _setting_notes(configuration: Configuration, name: str) -> Iterator[str]:
-    """Settings that hold in this shell, but not for a process that something else starts."""
-    for key, origin in configuration.origins.items():
-        if origin == FLAG or (name == SERVICE and origin.isupper()):
-            where = "a flag" if origin == FLAG else f"the variable {origin}"
-            yield (
-                f"{key} is set by {where}, which {'the service' if name == SERVICE else 'hooks'} "
-                f"will not have. To keep it: journeyman config set {key} VALUE"
-            )
 
 
 def _gate_notes(installer: Installer, configuration: Configuration) -> Iterator[str]:
