@@ -20,7 +20,6 @@ from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.review.journal import journal_entry
 from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
 from journeyman.agent.review.rules import check_commands
-from journeyman.agent.snapshots import Snapshots
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.search_tools import session_search_tool
 from journeyman.agent.tools.tool import (
@@ -35,7 +34,7 @@ from journeyman.agent.tools.tool import (
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.agent.turn import FinishedTurn, Limits
-from journeyman.agent.undo import TurnSnapshots
+from journeyman.agent.undo import Snapshots, TurnSnapshots
 from journeyman.gate.decision import Approver, Notify
 from journeyman.gate.gate import Gate
 from journeyman.models.embedder import Embedder
