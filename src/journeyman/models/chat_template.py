@@ -173,12 +173,7 @@ def _type_text(schema: object) -> str:
         listed = "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
         if len(listed) <= _MAX_CHOICES_TEXT:
             return listed
-    branches = schema.get("anyOf") or schema.get("oneOf")
-    if isinstance(branches, list):
-        return "|".join(dict.fromkeys(map(_type_text, branches)))
     kind = schema.get("type")
-    if isinstance(kind, list):
-        return "|".join(map(str, kind))
     if kind == "array" and "items" in schema:
         return f"{_type_text(schema['items'])}[]"
-    return str(kind or "any")
+    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind or "any")

@@ -32,21 +32,12 @@ class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: str | None = None
 
 
-class FileChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The text of a file before and after a change; None where the file does not exist."""
-
-    path: str
-    before: str | None = None
-    after: str | None = None
-
-
 class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change to memory or to a skill: planned, done, or to be undone.
 
     `path` is relative to the folder with memory and skills; `before` and `after` are the whole text
     of that file, None where it does not exist. `entries` lists the changes to the entries of a
-    memory file, in order. `others` are the further files of a deleted skill. `summary` is one line
-    for people.
+    memory file, in order. `summary` is one line for people.
     """
 
     kind: WriteKind
@@ -56,7 +47,6 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: str | None = None
     summary: str = ""
     entries: tuple[EntryChange, ...] = ()
-    others: tuple[FileChange, ...] = ()
 
     @property
     def added(self) -> list[str]:
@@ -77,11 +67,6 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The number of added or of removed lines, whichever is larger."""
         before, after = (Counter((text or "").splitlines()) for text in (self.before, self.after))
         return max((after - before).total(), (before - after).total())
-
-    @property
-    def files(self) -> tuple[FileChange, ...]:
-        """Every file that the write changes."""
-        return FileChange(path=self.path, before=self.before, after=self.after), *self.others
 
 
 class Provenance(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from journeyman.agent.knowledge.skills import FOLDERS, SKILL_FILE, parse_front_matter
+from journeyman.agent.knowledge.skills import parse_front_matter
 from journeyman.agent.review.evidence import SessionEvidence
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten
@@ -88,14 +88,10 @@ class WriteRules:
                     f"A new skill has at most {_MAX_NEW_SKILL_CHARACTERS:,} characters."
                 )
             return
-        if not self._viewed.intersection((write.path, f"{_skill_folder(write.path)}/{SKILL_FILE}")):
+        if write.path not in self._viewed:
             raise WriteForbidden("Read the skill with skill_view before you change it.")
-        if "/scripts/" in write.path:
-            raise WriteForbidden(
-                "A review must not write scripts; only a person may add code that runs."
-            )
         old, new = parse_front_matter(write.before or ""), parse_front_matter(write.after or "")
-        if write.path.endswith(SKILL_FILE) and old.text != new.text:
+        if old.text != new.text:
             raise WriteForbidden(
                 "A review must not change front matter: it decides when a skill is used."
             )
@@ -128,10 +124,3 @@ def check_commands(text: str, find_risk: Callable[[str], str]) -> None:
     """Raise WriteForbidden if a text tells its reader to run a command that needs approval."""
     if risk := find_risk(text):
         raise WriteForbidden(f"It tells a later reader to run something risky. {risk}")
-
-
-def _skill_folder(path: str) -> str:
-    """The folder of the skill that a file belongs to; support files are one level deeper."""
-    parts = path.split("/")
-    inside = [index for index, part in enumerate(parts) if part in FOLDERS]
-    return "/".join(parts[: inside[-1] if inside else -1])

@@ -33,30 +33,14 @@ _MEMORY_DESCRIPTION = (
     "Not what was done today, no secrets, nothing that is quickly found again."
 )
 
-_MEMORY_MESSAGES = {
-    "add": "Entry added.",
-    "replace": "Entry replaced.",
-    "remove": "Entry removed.",
-}
+_MEMORY_MESSAGES = {"add": "added", "replace": "replaced", "remove": "removed"}
 
-_REQUIRED = {
-    "create": ("content",),
-    "edit": ("content",),
-    "patch": ("old_string", "new_string"),
-    "delete": (),
-}
+_REQUIRED = {"create": ("content",), "edit": ("content",), "patch": ("old_string", "new_string")}
 """The arguments that each action needs besides the name."""
 
-_SKILL_MESSAGES = {
-    "create": "Skill '{name}' created.",
-    "edit": "Skill '{name}' updated.",
-    "patch": "Skill '{name}' patched.",
-    "delete": "Skill '{name}' deleted.",
-}
+_SKILL_MESSAGES = {"create": "created", "edit": "updated", "patch": "patched"}
 
 _NAME = text("the name of the skill")
-_FILE = text("a file of the skill: references/, templates/, scripts/ or assets/…")
-
 
 _MANAGE = parameters(
     *("action", "name"),
@@ -67,9 +51,8 @@ _MANAGE = parameters(
         "description between lines of ---"
     ),
     category=text("for create: a folder to put the skill into"),
-    old_string=text("for patch: a part of the file, exactly as it is"),
+    old_string=text("for patch: a part of SKILL.md, exactly as it is"),
     new_string=text("for patch: the replacement"),
-    file_path=_FILE,
     replace_all={"type": "boolean", "description": "for patch: replace every occurrence"},
     evidence=_EVIDENCE,
 )
@@ -108,7 +91,11 @@ def knowledge_tools(
         Tool(
             name="skill_view",
             description="Read a skill, or one of its files.",
-            parameters=parameters("name", name=_NAME, file_path=_FILE),
+            parameters=parameters(
+                "name",
+                name=_NAME,
+                file_path=text("one of its files in references/, templates/, scripts/ or assets/"),
+            ),
             run=lambda invocation: _view(skills, viewed, invocation),
             risk="recall",
             teaches=False,
@@ -143,7 +130,7 @@ def _memory(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
         shown = [safe_to_show(entry, "entry", target) for entry in entries]
         content = {**write.content, "current_entries": shown, "usage": usage}
         return msgspec.structs.replace(write, content=content)
-    message, count = _MEMORY_MESSAGES[write.action], len(entries)
+    message, count = f"Entry {_MEMORY_MESSAGES[write.action]}.", len(entries)
     return worked(
         success=True, done=True, target=target, usage=usage, entry_count=count, message=message
     )
@@ -189,13 +176,9 @@ def _manage(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
     )
     if isinstance(write, Result):
         return write
-    message = _SKILL_MESSAGES[write.action].format(name=arguments["name"])
-    return worked(
-        success=True,
-        message=message,
-        path=write.path,
-        _change={"action": write.action, "summary": write.summary},
-    )
+    message = f"Skill '{arguments['name']}' {_SKILL_MESSAGES[write.action]}."
+    change = {"action": write.action, "summary": write.summary}
+    return worked(success=True, message=message, path=write.path, _change=change)
 
 
 def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:
@@ -207,7 +190,6 @@ def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:
     if action == "create":
         others = {"category": arguments.get("category")}
     elif action == "patch":
-        everywhere = bool(arguments.get("replace_all"))
-        others = {"file": arguments.get("file_path") or None, "replace_all": everywhere}
+        others = {"replace_all": bool(arguments.get("replace_all"))}
     plan: Callable[..., Write] = getattr(skills, action)
     return plan(name, *(arguments[field] for field in _REQUIRED[action]), **others)

@@ -1,4 +1,4 @@
-"""Writes hold a lock, overwrite only the content that was read, and are all or nothing."""
+"""Writes hold a lock, overwrite only the content that was read, and leave nothing half done."""
 
 import fcntl
 import stat
@@ -12,7 +12,7 @@ from tests.unit.agent.knowledge.changes import add, commit
 from tests.waiting import LONGEST_S
 
 from journeyman.agent.knowledge.knowledge import Memory
-from journeyman.records import FileChange, Write
+from journeyman.records import Write
 from journeyman.records.errors import NotWritten
 
 
@@ -65,50 +65,6 @@ def test_concurrent_change_is_not_overwritten(tmp_path: Path, found: str | None)
     with pytest.raises(NotWritten, match="changed in the meantime"):
         commit(home, plan)
     assert (path.read_text() if path.exists() else None) == found
-
-
-def multi_file_write(*changes: tuple[str, str | None, str | None]) -> Write:
-    files = [FileChange(path=path, before=before, after=after) for path, before, after in changes]
-    first, *others = files
-    return Write(
-        kind="skill",
-        action="edit",
-        path=first.path,
-        before=first.before,
-        after=first.after,
-        others=tuple(others),
-    )
-
-
-class TestSeveralFiles:
-    def test_one_conflict_stops_the_whole_write(self, tmp_path: Path) -> None:
-        with pytest.raises(NotWritten, match="changed in the meantime"):
-            commit(
-                tmp_path,
-                multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/b", "was", "b")),
-            )
-        assert files(tmp_path) == {}
-
-    def test_failure_halfway_is_rolled_back(self, tmp_path: Path) -> None:
-        """A file in place of a folder fails only after the files before it are written."""
-        commit(
-            tmp_path,
-            multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/b/SKILL.md", None, "b")),
-        )
-        before = files(tmp_path)
-        with pytest.raises(NotWritten, match="could not be written"):
-            commit(
-                tmp_path,
-                multi_file_write(
-                    ("skills/a/SKILL.md", "a", "a2"),
-                    ("skills/b/SKILL.md", "b", None),
-                    ("skills/c/SKILL.md", None, "c"),
-                    ("skills/c", None, "a file"),
-                    ("skills/d/SKILL.md", None, "d"),
-                ),
-            )
-        assert files(tmp_path) == before
-        assert sorted(path.name for path in (tmp_path / "skills").iterdir()) == [".lock", "a", "b"]
 
 
 class TestFolders:

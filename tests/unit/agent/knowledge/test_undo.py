@@ -89,7 +89,6 @@ class TestSkills:
             lambda: skills.create("deploy", SKILL, "web"),
             lambda: skills.patch("deploy", "Run it.", "Run it twice."),
             lambda: skills.edit("deploy", SKILL + "Then look.\n"),
-            lambda: skills.delete("deploy"),
         ):
             before = state()
             write = committed(knowledge, plan())
@@ -99,7 +98,6 @@ class TestSkills:
             assert state() == before
             knowledge.undo(back)
             assert state() == after
-        assert state() == {}
 
     def test_file_changed_since_cannot_be_undone(self, knowledge: Knowledge) -> None:
         write = committed(knowledge, knowledge.skills.create("deploy", SKILL))
