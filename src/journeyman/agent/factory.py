@@ -16,7 +16,7 @@ from journeyman.agent.dispatch import (
     no_approver,
     request_confirmation_tool,
 )
-from journeyman.agent.knowledge.knowledge import Knowledge, Target
+from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.journal import journal_entry
 from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
 from journeyman.agent.review.rules import check_commands
@@ -43,7 +43,6 @@ from journeyman.models.model import JsonObject, Model
 from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write
 from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS, SMALL_MODEL_EXAMPLES
-from journeyman.records.knowledge import ReviewScope
 from journeyman.settings import EMBEDDED, Settings, sqlite_path
 from journeyman.store.store import Store
 from journeyman.templates.opening import Opening
@@ -162,7 +161,6 @@ class AgentFactory:
         session_id: str,
         model: Model | str,
         *,
-        only: ReviewScope | None,
         cancelled: Callable[[], bool],
         platform: str,
     ) -> ReviewResult:
@@ -181,8 +179,6 @@ class AgentFactory:
                 tools=tuple(Toolbox(tools).definitions),
             )
             reviewer = self._reviewer(model, tools, gate, platform, self._prices(model))
-            if only is not None:
-                reviewer.only = only
             return reviewer.review(turn, cancelled)
 
     def snapshots(self, workspace: Path) -> Snapshots:
@@ -249,8 +245,6 @@ class AgentFactory:
     def _reviewer(
         self, model: Model, tools: Sequence[Tool], gate: Gate, platform: str, prices: Prices
     ) -> Reviewer:
-        switches = self._settings.review
-        targets: dict[Target, bool] = {"memory": switches.memory, "user": switches.user_profile}
         return Reviewer(
             store=self._store,
             model=model,
@@ -262,8 +256,6 @@ class AgentFactory:
             prices=prices,
             clock=self._clock,
             platform=platform,
-            only=switches.only,
-            left_alone=tuple(target for target, is_on in targets.items() if not is_on),
         )
 
     def _unreviewed(self) -> tuple[int, int]:

@@ -30,7 +30,6 @@ _STYLES = {"changed": "green", "failed": "red", "incomplete": "yellow", "cancell
     epilog="""\b
 Examples:
   journeyman review 20261116-081500-3fa2b1
-  journeyman review 20261116-081500-3fa2b1 --only memory
   journeyman review list
   journeyman review show 3fa2b1c0
   journeyman review undo 3fa2b1c0""",
@@ -53,18 +52,12 @@ def review() -> None:
 )
 @click.argument("session", metavar="SESSION")
 @option("--model NAME", "Model that reviews (default: as in the settings).", default="")
-@option(
-    "--only",
-    "Write only this (default: as in the settings).",
-    type=click.Choice(("memory", "skills")),
-)
 def session_(journeyman: Journeyman, *, session: str, **options: Any) -> "ReviewResult":
     """Review one session now.
 
     Examples:
       journeyman review 20261116-081500-3fa2b1
       journeyman review 20261116-081500-3fa2b1 --model gpt-5-mini
-      journeyman review 20261116-081500-3fa2b1 --only memory
     """
     journeyman = with_model(journeyman, options["model"])
     with formatting.spinner("reviewing"):

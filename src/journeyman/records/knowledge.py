@@ -18,9 +18,6 @@ ReviewStatus = Literal["running", "changed", "unchanged", "incomplete", "failed"
 """`unchanged` is a success: there was nothing worth recording. `incomplete`: it was cut off, or
 said nothing usable, so that it is not known whether there was."""
 
-ReviewScope = Literal["all", "memory", "skills"]
-"""What a review may write."""
-
 
 class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change to one entry of a memory file: added if `before` is None, removed if `after` is
