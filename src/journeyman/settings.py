@@ -55,7 +55,6 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     memory_mb: Count | None = None
     processes: Count = 500
     file_mb: Count = 1_024
-    written_mb: Count = 10_240
     cpu_s: Count = 3_600
     undo: bool = True
     undo_mb: Count = 1024
@@ -173,7 +172,6 @@ agent.confine         false runs commands with your permissions; default true
 agent.memory_mb       memory for a command in MB; default half of the machine's
 agent.processes       maximum number of processes of a command; default 500
 agent.file_mb         largest file that a command may write, in MB; default 1024
-agent.written_mb      total that a command may write, in MB; default 10240
 agent.cpu_s           processor time for a command in seconds; default 3600
 agent.undo            true saves the workspace before a turn changes it; default true
 agent.undo_mb         largest workspace that is saved, in MB; default 1024

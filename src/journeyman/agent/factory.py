@@ -113,11 +113,14 @@ class AgentFactory:
         """Build an agent that works in `options.workspace`."""
         settings, notify = self._settings.agent, options.tell
         workspace = self._workspace(options)
-        model = self._model(options.model)
+        model = options.model
+        if isinstance(model, str):
+            model = make_model(self._settings.model, model)
         prices = self._prices(model, options.base_url)
         ask = options.ask
         if ask is None:
-            ask = self._default_approver(workspace, notify)
+            has_service = bool(self._settings.confirm.token)
+            ask = self._approver(str(workspace.root), notify) if has_service else no_approver
         gate = Gate(workspace.root, home=Path.home(), network=workspace.network)
         decide = _by_risk(gate)
         if workspace.unconfined:
@@ -131,9 +134,17 @@ class AgentFactory:
             tools = tuple(tool for tool in tools if tool.name in options.only)
         tools += tuple(options.more_tools)
         background_review = None
-        if self._is_reviewed(options, tools):
-            reviewer = self._reviewer(model, tools, gate, options.platform, prices)
-            background_review = self._background_review(reviewer, options)
+        reviews = self._settings.review
+        is_reviewed = reviews.enabled if options.review is None else options.review
+        if is_reviewed and any(tool.risk == "knowledge" for tool in tools):
+            background_review = BackgroundReview(
+                self._reviewer(model, tools, gate, options.platform, prices),
+                every_turns=1 if options.review else reviews.every_turns,
+                every_calls=reviews.every_calls,
+                notify=notify,
+                reports_all=bool(options.review),
+                unreviewed=self._unreviewed(),
+            )
 
         def close() -> None:
             if background_review is not None:
@@ -165,7 +176,8 @@ class AgentFactory:
         platform: str,
     ) -> ReviewResult:
         """Review a stored session, with the tools that an agent would have."""
-        model = self._model(model)
+        if isinstance(model, str):
+            model = make_model(self._settings.model, model)
         session = self._store.sessions.get(session_id).session
         lead = session.details.get("lead", 0)
         # No command runs in this folder: a review can only read and write memory and skills.
@@ -208,11 +220,6 @@ class AgentFactory:
             resources=msgspec.convert(settings, Resources, from_attributes=True),
         )
 
-    def _default_approver(self, workspace: Workspace, notify: Notify) -> Approver:
-        """The configured confirmation service, if there is one."""
-        has_service = bool(self._settings.confirm.token)
-        return self._approver(str(workspace.root), notify) if has_service else no_approver
-
     def _session_setup(self, options: AgentOptions, model: Model, workspace: Path) -> SessionSetup:
         knowledge = self.knowledge
         return SessionSetup(
@@ -224,22 +231,6 @@ class AgentFactory:
             workspace=str(workspace),
             project=self._experience.find_project(workspace),
             tags=options.tags,
-        )
-
-    def _is_reviewed(self, options: AgentOptions, tools: Sequence[Tool]) -> bool:
-        is_enabled = self._settings.review.enabled if options.review is None else options.review
-        return is_enabled and any(tool.risk == "knowledge" for tool in tools)
-
-    def _background_review(self, reviewer: Reviewer, options: AgentOptions) -> BackgroundReview:
-        """The background review; if the caller requests it for this agent, of every turn."""
-        settings, is_requested = self._settings.review, bool(options.review)
-        return BackgroundReview(
-            reviewer,
-            every_turns=1 if is_requested else settings.every_turns,
-            every_calls=settings.every_calls,
-            notify=options.tell,
-            reports_all=is_requested,
-            unreviewed=self._unreviewed(),
         )
 
     def _reviewer(
@@ -272,11 +263,6 @@ class AgentFactory:
             return lambda _model, _tokens: 0.0
         address = self._settings.model.base_url if base_url is None else base_url
         return lambda name, tokens: estimated_cost(name, tokens, base_url=address)
-
-    def _model(self, model: Model | str) -> Model:
-        if not isinstance(model, str):
-            return model
-        return make_model(self._settings.model, model)
 
     def builtin_tools(self) -> tuple[Tool, ...]:
         """The tools of an agent, for their names and attributes; they cannot run."""

@@ -64,11 +64,8 @@ def content_text(content: object) -> str:
     return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in parts)
 
 
-_ROLE_ALIASES = {"developer": "system", "function": "tool"}
-
-
 def _role(message: JsonObject) -> str:
-    role = _ROLE_ALIASES.get(message.get("role", ""), message.get("role"))
+    role = message.get("role")
     return role if role in ("system", "tool", "assistant") else "user"
 
 

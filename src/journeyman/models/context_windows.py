@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from journeyman.models.http_library import http
-from journeyman.models.streaming_request import certificates
+from journeyman.models.streaming_request import certificates, http
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot

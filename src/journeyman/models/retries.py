@@ -1,18 +1,18 @@
-"""Classifies failed requests to a remote model, and decides whether and when to retry."""
+"""Classifies failed requests to a remote model, and decides whether, when and how to retry."""
 
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import openai
 from msgspec import Struct
 
-from journeyman.models.http_library import http
-from journeyman.models.model import Cancelled
+from journeyman.models.model import Cancelled, JsonObject
 from journeyman.models.reply_parser import NotAReply
+from journeyman.models.streaming_request import http
 from journeyman.text.invisible import INVISIBLE_CHARACTERS
 from journeyman.text.truncation import one_line
 
@@ -163,6 +163,36 @@ def find_adjustment(text: str, sent: Collection[str]) -> Adjustment | None:
     """Return the adjustment for the first sent parameter that an error message names."""
     rows = (row for row in ADJUSTMENTS if row.parameter in sent)
     return next((row for row in rows if re.search(row.pattern, text, re.IGNORECASE)), None)
+
+
+# Some servers accept a system message only at the beginning of a conversation.
+SYSTEM_REFUSED = re.compile(
+    r"system\W{0,3}\s*(?:role|messages?|prompt)?[^.\n]{0,60}\b(?:at the (?:beginning|start)"
+    r"|must be (?:the )?first|first message|only (?:be )?(?:at|the) )"
+    r"|(?:first|only the first)[^.\n]{0,40}\bsystem\b"
+    r"|unexpected role\W{0,3}system|system\W{0,3}\s*role (?:is )?not (?:supported|allowed)"
+    r"|conversation roles must alternate",
+    re.IGNORECASE,
+)
+_NOTE = "[A note from the program, not from the user]\n"
+
+
+def with_leading_system(messages: Sequence[JsonObject]) -> list[dict[str, Any]]:
+    """Return messages with one system message, at the beginning: further ones there are joined to
+    the first, later ones become notes in the user's place. Messages before a note stay the same
+    bytes, so that the provider's cache serves them.
+    """
+    adapted: list[dict[str, Any]] = []
+    for message in messages:
+        copy = dict(message)
+        if adapted and copy.get("role") == "system":
+            text = str(copy.get("content") or "")
+            if len(adapted) == 1 and adapted[0].get("role") == "system":
+                adapted[0]["content"] = f"{adapted[0].get('content') or ''}\n\n{text}".strip()
+                continue
+            copy = {**copy, "role": "user", "content": f"{_NOTE}{text}"}
+        adapted.append(copy)
+    return adapted
 
 
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})

@@ -24,7 +24,7 @@ from tests.waiting import LONGEST_S
 
 from journeyman.models.model import Cancelled, Model, Reply
 from journeyman.models.remote import RemoteModel
-from journeyman.models.system_messages import with_leading_system
+from journeyman.models.retries import with_leading_system
 from journeyman.records import Tokens, ToolCall
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 

@@ -8,11 +8,20 @@ from typing import Any
 import msgspec
 
 from journeyman.agent.knowledge.files import safe_to_show
-from journeyman.agent.knowledge.knowledge import Knowledge, Operation, Target
+from journeyman.agent.knowledge.knowledge import Knowledge, Memory, Operation, Target
 from journeyman.agent.knowledge.skills import SKILL_FILE, Skills
-from journeyman.agent.review.journal import CheckWrite, JournaledKnowledge, RecordWrite
-from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, parameters, text, worked
-from journeyman.records import Write
+from journeyman.agent.review.rules import WriteForbidden
+from journeyman.agent.tools.tool import (
+    Invocation,
+    Result,
+    Tool,
+    failed,
+    parameters,
+    refused,
+    text,
+    worked,
+)
+from journeyman.records import Write, WriteKind
 from journeyman.records.errors import JourneymanError, NotWritten
 
 _EVIDENCE = text("what shows this: the user's own words quoted, or the id of a call that worked")
@@ -61,22 +70,39 @@ _MANAGE = parameters(
 def knowledge_tools(
     knowledge: Knowledge,
     *,
-    keep: RecordWrite,
-    check: CheckWrite = lambda _write, _invocation: None,
+    keep: Callable[[Write, Invocation], None],
+    check: Callable[[Write, Invocation], None] = lambda _write, _invocation: None,
     viewed: Callable[[str], None] = lambda _path: None,
 ) -> tuple[Tool, ...]:
     """Return `memory`, `skills_list`, `skill_view` and `skill_manage`. A change is planned, `check`
     may forbid it, it is made, and `keep` adds it to the journal; if that fails, the change is
     undone. `viewed` receives the path of each skill file that was shown.
     """
-    journaled = JournaledKnowledge(knowledge=knowledge, keep=keep, check=check)
     skills = knowledge.skills
+
+    def change(
+        invocation: Invocation, kind: WriteKind, plan: Callable[[], Write]
+    ) -> Write | Result:
+        """Return what was written, or the result of a call that wrote nothing."""
+        try:
+            write = knowledge.change(kind, plan, lambda write: check(write, invocation))
+            try:
+                keep(write, invocation)
+            except BaseException:
+                knowledge.undo(write)
+                raise
+        except WriteForbidden as error:
+            return refused(str(error), success=False)
+        except JourneymanError as error:
+            return failed(str(error), success=False)
+        return write
+
     return (
         Tool(
             name="memory",
             description=_MEMORY_DESCRIPTION,
             parameters=_MEMORY,
-            run=lambda invocation: _memory(journaled, invocation),
+            run=lambda invocation: _memory(knowledge.memory, change, invocation),
             risk="knowledge",
             teaches=False,
         ),
@@ -107,23 +133,25 @@ def knowledge_tools(
                 "Prefer to patch a skill that is there; read it first."
             ),
             parameters=_MANAGE,
-            run=lambda invocation: _manage(journaled, invocation),
+            run=lambda invocation: _manage(skills, change, invocation),
             risk="knowledge",
             teaches=False,
         ),
     )
 
 
-def _memory(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
+_Change = Callable[[Invocation, WriteKind, Callable[[], Write]], Write | Result]
+
+
+def _memory(memory: Memory, change: _Change, invocation: Invocation) -> Result:
     arguments = invocation.arguments
     target: Target = arguments["target"]
-    memory = journaled.knowledge.memory
     operation = Operation(
         action=arguments["action"],
         content=arguments.get("content", ""),
         old_text=arguments.get("old_text", ""),
     )
-    write = journaled.change(invocation, target, lambda: memory.plan(target, operation))
+    write = change(invocation, target, lambda: memory.plan(target, operation))
     entries = memory.entries(target)
     usage = memory.usage(target)
     if isinstance(write, Result):
@@ -169,11 +197,9 @@ def _view(skills: Skills, viewed: Callable[[str], None], invocation: Invocation)
     return worked(success=True, name=skill.name, path=path, content=content, **more)
 
 
-def _manage(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
+def _manage(skills: Skills, change: _Change, invocation: Invocation) -> Result:
     arguments = invocation.arguments
-    write = journaled.change(
-        invocation, "skill", lambda: _plan(journaled.knowledge.skills, arguments)
-    )
+    write = change(invocation, "skill", lambda: _plan(skills, arguments))
     if isinstance(write, Result):
         return write
     message = f"Skill '{arguments['name']}' {_SKILL_MESSAGES[write.action]}."
