@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 else:
     http = import_module("httpx" if openai.__version__.startswith("2.") else "httpx2")
 
+__all__ = ["Connection", "ReadTimeout", "RequestFailed", "certificates", "http", "stream_events"]
+
 POLL_S = 0.1
 """How often the caller checks for cancellation."""
 

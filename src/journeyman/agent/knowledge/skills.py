@@ -111,32 +111,28 @@ class Skills:
 
     def create(self, name: str, content: str, category: str | None = None) -> Write:
         """Plan a new skill. Raise NotWritten if it is not allowed."""
-        _raise_if(_find_name_fault(name))
+        _check_name(name, "skill")
         if category:
-            _raise_if(_find_name_fault(category, "category"))
-            if (self._folder / SKILLS / category / SKILL_FILE).exists():
-                raise NotWritten(
-                    f"{category} is a skill, so it cannot be a category. Use another category."
-                )
+            _check_name(category, "category")
         if same := [skill.full_name for skill in self.list() if skill.name == name]:
             raise NotWritten(
                 f"The skill {same[0]} already exists. Patch or edit it, or use another name."
             )
-        _raise_if(_find_skill_fault(content, name) or find_fault(content))
+        _check(_find_skill_fault(content, name) or find_fault(content))
         path = "/".join(part for part in (SKILLS, category, name, SKILL_FILE) if part)
         return self._write("create", path, content, f"created {name}")
 
     def edit(self, name: str, content: str) -> Write:
         """Plan a new SKILL.md for a skill. Raise NotWritten."""
-        skill = self._changeable(name)
-        _raise_if(_find_skill_fault(content) or find_fault(content))
+        skill = self.get(name)
+        _check(_find_skill_fault(content) or find_fault(content))
         return self._write("edit", f"{skill.path}/{SKILL_FILE}", content, f"rewrote {skill.name}")
 
     def patch(self, name: str, old: str, new: str, *, replace_all: bool = False) -> Write:
         """Plan to replace a piece of a SKILL.md, at its only occurrence or at all. Raise
         NotWritten.
         """
-        skill = self._changeable(name)
+        skill = self.get(name)
         path = f"{skill.path}/{SKILL_FILE}"
         before = read_exactly(self._folder / path) or ""
         times = before.count(old) if old else 0
@@ -149,7 +145,7 @@ class Skills:
         after = before.replace(old, new)
         # Faults that a person put there may stay; the new text must not add any.
         fault = find_fault(new) or (None if find_fault(before) else find_fault(after))
-        _raise_if(_find_skill_fault(after) or fault)
+        _check(_find_skill_fault(after) or fault)
         return self._write("patch", path, after, f"patched {skill.name}")
 
     def _write(self, action: str, path: str, after: str, summary: str) -> Write:
@@ -166,19 +162,6 @@ class Skills:
             after=after,
             summary=f"skill: {summary}",
         )
-
-    def _changeable(self, name: str) -> Skill:
-        try:
-            skill = self.get(name)
-        except WrongInput as error:
-            raise NotWritten(str(error)) from error
-        real = (self._folder / skill.path).resolve()
-        if not real.is_relative_to((self._folder / SKILLS).resolve()):
-            raise NotWritten(
-                f"The skill {skill.name} is a link to {real}, so it was not changed. Change it "
-                "there."
-            )
-        return skill
 
     def _skill(self, folder: Path) -> Skill:
         relative = folder.relative_to(self._folder / SKILLS)
@@ -243,14 +226,13 @@ def _find_skill_fault(content: str, name: str | None = None) -> str | None:
     return None
 
 
-def _find_name_fault(name: str, what: str = "skill") -> str | None:
-    """Return the fault of the name of a skill or category, if any."""
-    if _NAME.fullmatch(name) and len(name) <= _MAX_NAME:
-        return None
-    return (
-        f"{name!r} cannot be the name of a {what}: use up to {_MAX_NAME} lower-case "
-        "letters, digits, dots, _ and -, beginning with a letter or digit."
-    )
+def _check_name(name: str, what: str) -> None:
+    """Raise NotWritten if this cannot be the name of a skill or category."""
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
+        raise NotWritten(
+            f"{name!r} cannot be the name of a {what}: use up to {_MAX_NAME} lower-case letters, "
+            "digits, dots, _ and -, beginning with a letter or digit."
+        )
 
 
 def _skill_folders(root: Path) -> Iterator[Path]:
@@ -285,6 +267,6 @@ def _parse_yaml(text: str) -> Any:
     return None if isinstance(value, str) else value
 
 
-def _raise_if(fault: str | None) -> None:
+def _check(fault: str | None) -> None:
     if fault is not None:
         raise NotWritten(fault)

@@ -203,8 +203,8 @@ def _manage(skills: Skills, change: _Change, invocation: Invocation) -> Result:
     if isinstance(write, Result):
         return write
     message = f"Skill '{arguments['name']}' {_SKILL_MESSAGES[write.action]}."
-    change = {"action": write.action, "summary": write.summary}
-    return worked(success=True, message=message, path=write.path, _change=change)
+    made = {"action": write.action, "summary": write.summary}
+    return worked(success=True, message=message, path=write.path, _change=made)
 
 
 def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:

@@ -27,8 +27,10 @@ def find_files(root: str, start: str, glob: str) -> Iterator[str]:
     """Yield the plain files below a folder, or the file itself, relative to the root. The glob is
     for the name, unless it contains a folder.
     """
-    walk = [(os.path.dirname(start), [], [os.path.basename(start)])]  # noqa: PTH119, PTH120 - slow
-    for folder, inner, names in walk if os.path.isfile(start) else os.walk(start):  # noqa: PTH113
+    folders: Any = os.walk(start)
+    if os.path.isfile(start):  # noqa: PTH113 - pathlib is slow to load
+        folders = [(os.path.dirname(start), [], [os.path.basename(start)])]  # noqa: PTH119, PTH120
+    for folder, inner, names in folders:
         inner[:] = [name for name in inner if name not in SKIPPED]
         for name in names:
             path = os.path.join(folder, name)  # noqa: PTH118

@@ -53,7 +53,7 @@ def test_long_output_keeps_its_beginning_and_end(use):
     output = result.content["output"]
     assert output.startswith("1\n2\n")
     assert output.endswith("99999\n100000\n")
-    assert f"[… {588_895 - 100:,} characters left out …]" in output
+    assert f"[… {588_895 - 100:,} bytes left out …]" in output
 
 
 def test_timeout_is_capped_by_the_limit(use):
