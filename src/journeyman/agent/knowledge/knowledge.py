@@ -8,8 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from msgspec import Struct
-
 from journeyman.agent.knowledge.files import (
     SKILLS,
     apply_write,
@@ -48,14 +46,6 @@ _USER_HEADING = "# User\nWhat you noted about the user.\n\n"
 _SKILLS_HEADING = "# Skills\nBefore work that one of these is for, read it with skill_view.\n\n"
 
 
-class Operation(Struct, frozen=True, kw_only=True):
-    """One change to memory; `old_text` is a part of the entry to replace or remove."""
-
-    action: Action
-    content: str = ""
-    old_text: str = ""
-
-
 class Memory:
     """The memory in a folder: `memories/MEMORY.md` and `memories/USER.md`."""
 
@@ -77,18 +67,22 @@ class Memory:
         """How full a file is, as text for people and models."""
         return _usage(len(SEPARATOR.join(self.entries(target))), self._limits[target])
 
-    def plan(self, target: Target, operation: Operation) -> Write:
-        """Plan a change of one entry. Raise NotWritten."""
+    def plan(
+        self, target: Target, action: Action, *, content: str = "", old_text: str = ""
+    ) -> Write:
+        """Plan a change of one entry; `old_text` is a part of the one to replace or remove. Raise
+        NotWritten.
+        """
         path = FILES[target]
         before = read_exactly(self._folder / path)
         entries = list(parse_entries(before or ""))
         old_size = len(SEPARATOR.join(entries))
-        change = _apply(target, entries, operation)
+        change = _apply(target, entries, action, content, old_text)
         after = SEPARATOR.join(entries)
         _check_size(target, len(after), old_size, self._limits[target])
         return Write(
             kind=target,
-            action=operation.action,
+            action=action,
             path=path,
             before=before,
             after=after,
@@ -165,20 +159,18 @@ def _check_size(target: str, size: int, old_size: int, limit: int) -> None:
         )
 
 
-def _apply(target: str, entries: list[str], operation: Operation) -> EntryChange:
-    """Apply one operation to a list of entries; return the change."""
-    if operation.action == "add":
-        content = _checked_entry(target, operation.content, entries)
-        entries.append(content)
-        return EntryChange(index=len(entries) - 1, after=content)
-    index = _find_entry(target, entries, operation.old_text)
-    before = entries[index]
-    if operation.action == "remove":
-        del entries[index]
-        return EntryChange(index=index, before=before)
-    content = _checked_entry(target, operation.content, entries)
-    entries[index] = content
-    return EntryChange(index=index, before=before, after=content)
+def _apply(
+    target: str, entries: list[str], action: Action, content: str, old_text: str
+) -> EntryChange:
+    """Change one entry in a list of entries; return the change."""
+    index, before, after = len(entries), None, None
+    if action != "add":
+        index = _find_entry(target, entries, old_text)
+        before = entries[index]
+    if action != "remove":
+        after = _checked_entry(target, content, entries)
+    entries[index : index + 1] = [] if after is None else [after]
+    return EntryChange(index=index, before=before, after=after)
 
 
 def _checked_entry(target: str, content: str, entries: Sequence[str]) -> str:

@@ -114,6 +114,10 @@ class Skills:
         _check_name(name, "skill")
         if category:
             _check_name(category, "category")
+            if (self._folder / SKILLS / category / SKILL_FILE).exists():
+                raise NotWritten(
+                    f"{category} is a skill, so it cannot be a category. Use another category."
+                )
         if same := [skill.full_name for skill in self.list() if skill.name == name]:
             raise NotWritten(
                 f"The skill {same[0]} already exists. Patch or edit it, or use another name."

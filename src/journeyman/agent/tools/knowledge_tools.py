@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from journeyman.agent.knowledge.files import safe_to_show
-from journeyman.agent.knowledge.knowledge import Knowledge, Memory, Operation, Target
+from journeyman.agent.knowledge.knowledge import Knowledge, Memory, Target
 from journeyman.agent.knowledge.skills import SKILL_FILE, Skills
 from journeyman.agent.review.rules import WriteForbidden
 from journeyman.agent.tools.tool import (
@@ -146,12 +146,8 @@ _Change = Callable[[Invocation, WriteKind, Callable[[], Write]], Write | Result]
 def _memory(memory: Memory, change: _Change, invocation: Invocation) -> Result:
     arguments = invocation.arguments
     target: Target = arguments["target"]
-    operation = Operation(
-        action=arguments["action"],
-        content=arguments.get("content", ""),
-        old_text=arguments.get("old_text", ""),
-    )
-    write = change(invocation, target, lambda: memory.plan(target, operation))
+    texts = {name: arguments.get(name, "") for name in ("content", "old_text")}
+    write = change(invocation, target, lambda: memory.plan(target, arguments["action"], **texts))
     entries = memory.entries(target)
     usage = memory.usage(target)
     if isinstance(write, Result):

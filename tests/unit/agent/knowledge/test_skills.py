@@ -208,6 +208,8 @@ class TestRefusals:
     def test_existing_skill(self, skills: Skills) -> None:
         message = refusal(lambda: skills.create("scrape", skill_text("scrape"), "other"))
         assert "The skill web/scrape already exists" in message
+        message = refusal(lambda: skills.create("new", skill_text("new"), "deploy"))
+        assert "deploy is a skill" in message
 
     def test_patches_that_do_not_apply(self, skills: Skills) -> None:
         assert "occurs 0 times in SKILL.md" in refusal(lambda: skills.patch("deploy", "nope", "x"))
