@@ -396,7 +396,7 @@ class TestUndo:
         )
         memory = workbench.knowledge.memory
         workbench.knowledge.change(
-            "user", lambda: memory.plan("user", replace("German", "The user wants French now."))
+            "user", lambda: memory.plan("user", **replace("German", "The user wants French now."))
         )
         undone = workbench.journal.undo(reviewed.review.id)
         assert undone.entries == ()
