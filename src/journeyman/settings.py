@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from journeyman.records.defaults import BUDGET_TOKENS, TRIVIAL_TOOLS
-from journeyman.records.knowledge import ReviewScope
 
 Style = Literal["auto", "text", "messages"]
 STYLES: tuple[str, ...] = get_args(Style)
@@ -56,7 +55,6 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     memory_mb: Count | None = None
     processes: Count = 500
     file_mb: Count = 1_024
-    written_mb: Count = 10_240
     cpu_s: Count = 3_600
     undo: bool = True
     undo_mb: Count = 1024
@@ -76,9 +74,6 @@ class ReviewSettings(Struct, frozen=True, kw_only=True):
     enabled: bool = False
     every_turns: Count = 5
     every_calls: Count = 15
-    only: ReviewScope = "all"
-    memory: bool = True
-    user_profile: bool = True
 
 
 class ConfirmSettings(_WithSecrets, frozen=True, kw_only=True):
@@ -177,7 +172,6 @@ agent.confine         false runs commands with your permissions; default true
 agent.memory_mb       memory for a command in MB; default half of the machine's
 agent.processes       maximum number of processes of a command; default 500
 agent.file_mb         largest file that a command may write, in MB; default 1024
-agent.written_mb      total that a command may write, in MB; default 10240
 agent.cpu_s           processor time for a command in seconds; default 3600
 agent.undo            true saves the workspace before a turn changes it; default true
 agent.undo_mb         largest workspace that is saved, in MB; default 1024
@@ -187,9 +181,6 @@ opening.models        table of styles by model, such as "qwen3:4b" = "messages";
 review.enabled        true reviews finished turns; default false
 review.every_turns    review after this many turns; default 5
 review.every_calls    or after this many tool calls; default 15
-review.only           memory or skills limits reviews to that; default all
-review.memory         false keeps reviews from writing notes about the work; default true
-review.user_profile   false keeps reviews from writing notes about the user; default true
 confirm.host          address on which confirmations are served; default 127.0.0.1
 confirm.port          port for agents; default 6000
 confirm.page_port     port of the web page for approvers; default 6080

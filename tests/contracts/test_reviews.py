@@ -7,7 +7,6 @@ import pytest
 
 from journeyman.records import (
     EntryChange,
-    FileChange,
     Fragment,
     JournalEntry,
     Message,
@@ -91,7 +90,6 @@ class TestWrites:
                 after=None,
                 summary="skill: deleted “größer”",
                 entries=(EntryChange(index=2, before="a", after=""),),
-                others=(FileChange(path="skills/größer/references/a.md", before=""),),
             ),
             provenance=Provenance(
                 origin="background_review",
@@ -109,8 +107,6 @@ class TestWrites:
             assert again.reviews.get_write("w1") == entry
             assert again.reviews.writes() == [entry]
             # None and an empty text differ.
-            assert again.reviews.get_write("w1").write.others[0].before == ""
-            assert again.reviews.get_write("w1").write.others[0].after is None
 
     def test_writes_are_newest_first_so_that_they_are_undone_in_order(self, store: Store) -> None:
         for id_, at in (("b", 2.0), ("a", 2.0), ("d", 1.0), ("c", 2.0)):

@@ -143,7 +143,7 @@ class TestImport:
         self, command: Command
     ) -> None:
         shown = command("review", "--help").stdout
-        assert all(f"\n  {name} " in shown for name in ("--model", "--only", "--json", "undo"))
+        assert all(f"\n  {name} " in shown for name in ("--model", "--json", "undo"))
         shown = command("templates", "quarantine", "--help").stdout
         assert all(f"\n  {name} " in shown for name in ("--rule", "--decided", "restore"))
 

@@ -89,10 +89,9 @@ class Dispatch:
     def run(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, Result]]:
         """Run the calls in order; yield each with its result."""
         for call in calls:
-            yield call, _run_tool(self._prepare(call))
+            yield call, self._run(call)
 
-    def _prepare(self, call: ToolCall) -> Result | tuple[Tool, Invocation]:
-        """Return the tool and the invocation to run, or the result of a call that must not run."""
+    def _run(self, call: ToolCall) -> Result:
         if self._cancelled():
             return interrupted_result(call.name)
         tool = self._toolbox.find(call.name)
@@ -130,13 +129,10 @@ class Dispatch:
                 return refused(_CHANGED_SINCE, rule=decision.rule)
         if self._cancelled():  # while waiting for the person
             return interrupted_result(call.name)
-        return tool, invocation
+        return _run_tool(tool, invocation)
 
 
-def _run_tool(prepared: Result | tuple[Tool, Invocation]) -> Result:
-    if isinstance(prepared, Result):
-        return prepared
-    tool, call = prepared
+def _run_tool(tool: Tool, call: Invocation) -> Result:
     try:
         result = tool.run(call)
         result.text.encode()  # a result that cannot be stored fails here, not later

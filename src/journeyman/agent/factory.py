@@ -16,11 +16,10 @@ from journeyman.agent.dispatch import (
     no_approver,
     request_confirmation_tool,
 )
-from journeyman.agent.knowledge.knowledge import Knowledge, Target
+from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.review.journal import journal_entry
 from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
 from journeyman.agent.review.rules import check_commands
-from journeyman.agent.snapshots import Snapshots
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.search_tools import session_search_tool
 from journeyman.agent.tools.tool import (
@@ -35,7 +34,7 @@ from journeyman.agent.tools.tool import (
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.agent.turn import FinishedTurn, Limits
-from journeyman.agent.undo import TurnSnapshots
+from journeyman.agent.undo import Snapshots, TurnSnapshots
 from journeyman.gate.decision import Approver, Notify
 from journeyman.gate.gate import Gate
 from journeyman.models.embedder import Embedder
@@ -44,7 +43,6 @@ from journeyman.models.model import JsonObject, Model
 from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write
 from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS, SMALL_MODEL_EXAMPLES
-from journeyman.records.knowledge import ReviewScope
 from journeyman.settings import EMBEDDED, Settings, sqlite_path
 from journeyman.store.store import Store
 from journeyman.templates.opening import Opening
@@ -115,11 +113,14 @@ class AgentFactory:
         """Build an agent that works in `options.workspace`."""
         settings, notify = self._settings.agent, options.tell
         workspace = self._workspace(options)
-        model = self._model(options.model)
+        model = options.model
+        if isinstance(model, str):
+            model = make_model(self._settings.model, model)
         prices = self._prices(model, options.base_url)
         ask = options.ask
         if ask is None:
-            ask = self._default_approver(workspace, notify)
+            has_service = bool(self._settings.confirm.token)
+            ask = self._approver(str(workspace.root), notify) if has_service else no_approver
         gate = Gate(workspace.root, home=Path.home(), network=workspace.network)
         decide = _by_risk(gate)
         if workspace.unconfined:
@@ -133,9 +134,17 @@ class AgentFactory:
             tools = tuple(tool for tool in tools if tool.name in options.only)
         tools += tuple(options.more_tools)
         background_review = None
-        if self._is_reviewed(options, tools):
-            reviewer = self._reviewer(model, tools, gate, options.platform, prices)
-            background_review = self._background_review(reviewer, options)
+        reviews = self._settings.review
+        is_reviewed = reviews.enabled if options.review is None else options.review
+        if is_reviewed and any(tool.risk == "knowledge" for tool in tools):
+            background_review = BackgroundReview(
+                self._reviewer(model, tools, gate, options.platform, prices),
+                every_turns=1 if options.review else reviews.every_turns,
+                every_calls=reviews.every_calls,
+                notify=notify,
+                reports_all=bool(options.review),
+                unreviewed=self._unreviewed(),
+            )
 
         def close() -> None:
             if background_review is not None:
@@ -163,12 +172,12 @@ class AgentFactory:
         session_id: str,
         model: Model | str,
         *,
-        only: ReviewScope | None,
         cancelled: Callable[[], bool],
         platform: str,
     ) -> ReviewResult:
         """Review a stored session, with the tools that an agent would have."""
-        model = self._model(model)
+        if isinstance(model, str):
+            model = make_model(self._settings.model, model)
         session = self._store.sessions.get(session_id).session
         lead = session.details.get("lead", 0)
         # No command runs in this folder: a review can only read and write memory and skills.
@@ -182,8 +191,6 @@ class AgentFactory:
                 tools=tuple(Toolbox(tools).definitions),
             )
             reviewer = self._reviewer(model, tools, gate, platform, self._prices(model))
-            if only is not None:
-                reviewer.only = only
             return reviewer.review(turn, cancelled)
 
     def snapshots(self, workspace: Path) -> Snapshots:
@@ -213,11 +220,6 @@ class AgentFactory:
             resources=msgspec.convert(settings, Resources, from_attributes=True),
         )
 
-    def _default_approver(self, workspace: Workspace, notify: Notify) -> Approver:
-        """The configured confirmation service, if there is one."""
-        has_service = bool(self._settings.confirm.token)
-        return self._approver(str(workspace.root), notify) if has_service else no_approver
-
     def _session_setup(self, options: AgentOptions, model: Model, workspace: Path) -> SessionSetup:
         knowledge = self.knowledge
         return SessionSetup(
@@ -231,27 +233,9 @@ class AgentFactory:
             tags=options.tags,
         )
 
-    def _is_reviewed(self, options: AgentOptions, tools: Sequence[Tool]) -> bool:
-        is_enabled = self._settings.review.enabled if options.review is None else options.review
-        return is_enabled and any(tool.risk == "knowledge" for tool in tools)
-
-    def _background_review(self, reviewer: Reviewer, options: AgentOptions) -> BackgroundReview:
-        """The background review; if the caller requests it for this agent, of every turn."""
-        settings, is_requested = self._settings.review, bool(options.review)
-        return BackgroundReview(
-            reviewer,
-            every_turns=1 if is_requested else settings.every_turns,
-            every_calls=settings.every_calls,
-            notify=options.tell,
-            reports_all=is_requested,
-            unreviewed=self._unreviewed(),
-        )
-
     def _reviewer(
         self, model: Model, tools: Sequence[Tool], gate: Gate, platform: str, prices: Prices
     ) -> Reviewer:
-        switches = self._settings.review
-        targets: dict[Target, bool] = {"memory": switches.memory, "user": switches.user_profile}
         return Reviewer(
             store=self._store,
             model=model,
@@ -263,8 +247,6 @@ class AgentFactory:
             prices=prices,
             clock=self._clock,
             platform=platform,
-            only=switches.only,
-            left_alone=tuple(target for target, is_on in targets.items() if not is_on),
         )
 
     def _unreviewed(self) -> tuple[int, int]:
@@ -281,11 +263,6 @@ class AgentFactory:
             return lambda _model, _tokens: 0.0
         address = self._settings.model.base_url if base_url is None else base_url
         return lambda name, tokens: estimated_cost(name, tokens, base_url=address)
-
-    def _model(self, model: Model | str) -> Model:
-        if not isinstance(model, str):
-            return model
-        return make_model(self._settings.model, model)
 
     def builtin_tools(self) -> tuple[Tool, ...]:
         """The tools of an agent, for their names and attributes; they cannot run."""

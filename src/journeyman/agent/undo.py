@@ -1,52 +1,224 @@
-"""Undo: snapshots of the workspace before the first write of a turn and after its end, from which a
-session's changes can be reverted. Changes by other people and programs are recognised.
+"""Undo: lists of the workspace's files before the first write of a turn and after its end, and a
+copy of each content, from which a session's changes are reverted. What something else changed since
+is left alone.
 """
 
 import errno
 import hashlib
+import io
 import os
 import stat
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import msgspec
 from msgspec import Struct
 
-from journeyman.agent.snapshots import Entry, Snapshot, Snapshots, is_history
 from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.agent.tools.workspace import UNFINISHED, entered, put_file
 from journeyman.records import Session
 from journeyman.records.errors import OutsideProblem, WrongInput
 
+MOST_FILES = 100_000
+LARGEST_FILE = 100 * 2**20
+"""In bytes. The content of a larger file is not stored."""
+
+GENERATED = frozenset((b"node_modules", b".venv", b"venv", b".tox", b"__pycache__"))
+"""Folders that are neither restored nor removed."""
+
+_FRESH_NS = 2 * 10**9
+"""A file that changed this recently before it was read may change again with the same time."""
+_CHUNK = 2**20
+_OBJECTS = b".git/objects/"
+"""Undo never removes objects of a git repository: later commits may need them."""
 _BEFORE, _AFTER = "-before", "-after"
 
 
 class UndoChange(Struct, frozen=True, kw_only=True):
     """What undo does to one path: it restores a file that the session deleted, changes back one
-    that it changed, and deletes one that it created. `changed_since` means that something else
-    changed the path after the session; `failed` says why the change could not be made.
+    that it changed, and deletes one that it created. `failed` says why that was not possible.
     """
 
     path: str
     action: Literal["restore", "change", "delete"]
-    changed_since: bool = False
     failed: str = ""
 
 
 class Undo(Struct, frozen=True, kw_only=True):
-    """What undoing a session will change, or has changed if `done`."""
+    """What undoing a session will change, or has changed if `done`. The paths in `changed_since`
+    stay as they are, because something else changed them after the session.
+    """
 
     session: str
     workspace: str
     changes: tuple[UndoChange, ...]
+    changed_since: tuple[str, ...] = ()
     done: bool = False
 
-    @property
-    def changed_since(self) -> tuple[str, ...]:
-        """The paths that something else changed after the session."""
-        return tuple(change.path for change in self.changes if change.changed_since)
+
+class Entry(Struct, frozen=True, array_like=True):
+    """A file, a link or a folder. `digest` identifies the content, if that is known; `changed_ns`
+    shows whether it must be read again.
+    """
+
+    mode: int
+    digest: str = ""
+    changed_ns: int = 0
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """The entries of a workspace by path, and the folders that were left out."""
+
+    entries: dict[bytes, Entry] = {}
+    left_out: frozenset[bytes] = frozenset()
+
+    def state(self, path: bytes) -> tuple[int, str] | None:
+        return _state(self.entries.get(path))
+
+    def says_nothing_about(self, path: bytes) -> bool:
+        return any(path == folder or path.startswith(folder + b"/") for folder in self.left_out)
+
+
+def _state(entry: Entry | None) -> tuple[int, str] | None:
+    """Mode and content, by which snapshots are compared; None if there is nothing."""
+    return None if entry is None else (entry.mode, entry.digest)
+
+
+class Snapshots:
+    """The snapshots of one workspace, below `folder`. A workspace with more than `most_bytes` has
+    none; snapshots older than `days` are deleted.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        workspace: Path,
+        *,
+        most_bytes: int,
+        days: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self.workspace = workspace
+        key = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:24]
+        self._all, self._folder = folder, folder / key
+        self.contents = self._folder / "contents"
+        self._most_bytes, self._days, self._clock = most_bytes, days, clock
+
+    def take(self, name: str) -> Snapshot:
+        """Store the workspace under a name. Raise OutsideProblem, also if it is too large."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.contents.mkdir(exist_ok=True)
+        earlier = sorted(self._folder.glob("*-*"), key=lambda file: file.stat().st_mtime)
+        known = self.get(earlier[-1].name) if earlier else Snapshot()
+        snapshot = self._read(known, store=True)
+        self.save(name, snapshot)
+        return snapshot
+
+    def compare(self, before: Snapshot) -> Snapshot:
+        """The workspace as it is now. Contents are identified, but not stored."""
+        return self._read(before, store=False)
+
+    def save(self, name: str, snapshot: Snapshot) -> None:
+        """Store a snapshot without its contents."""
+        (self._folder / name).write_bytes(msgspec.msgpack.encode(snapshot))
+        self._touch(self._folder / name)
+
+    def get(self, name: str) -> Snapshot:
+        """Return the snapshot of this name. Raise OutsideProblem."""
+        try:
+            return msgspec.msgpack.decode((self._folder / name).read_bytes(), type=Snapshot)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise OutsideProblem(f"{self._folder / name} cannot be read: delete it") from error
+
+    def names(self, prefix: str) -> list[str]:
+        """The names of snapshots that begin like this, in order."""
+        return sorted(file.name for file in self._folder.glob(f"{prefix}*"))
+
+    def tidy(self) -> None:
+        """Delete snapshots and contents that are too old, of this workspace and of others."""
+        oldest = self._clock() - self._days * 86_400
+        for file in self._all.rglob("*"):
+            with suppress(OSError):
+                if file.is_file() and file.stat().st_mtime < oldest:
+                    file.unlink()
+
+    def _touch(self, file: Path) -> None:
+        now = self._clock()
+        os.utime(file, (now, now))
+
+    def _read(self, known: Snapshot, *, store: bool) -> Snapshot:
+        root, left_out = os.fsencode(self.workspace) + b"/", set[bytes]()
+        found = dict(_below(root, left_out))
+        size = sum(one.st_size for one in found.values() if one.st_size <= LARGEST_FILE)
+        if store and (len(found) > MOST_FILES or size > self._most_bytes):
+            has = f"{self.workspace} has {len(found):,} files and {size / 2**20:,.0f} MB"
+            most = f"{MOST_FILES:,} files and {self._most_bytes // 2**20:,} MB (agent.undo_mb)"
+            raise OutsideProblem(f"{has}; the limits are {most}")
+        entries = {}
+        for path, status in found.items():
+            with suppress(FileNotFoundError):  # deleted in the meantime
+                entry = known.entries.get(path)
+                if entry is None or entry.changed_ns != status.st_ctime_ns or not self._has(entry):
+                    entry = self._entry(root + path, status, store=store)
+                entries[path] = entry
+        return Snapshot(entries=entries, left_out=frozenset(left_out))
+
+    def _has(self, entry: Entry) -> bool:
+        """Whether the content of an entry is stored; if so, it is kept for longer."""
+        with suppress(FileNotFoundError):
+            self._touch(self.contents / entry.digest)
+            return True
+        return False
+
+    def _entry(self, place: bytes, status: os.stat_result, *, store: bool) -> Entry:
+        mode, digest = status.st_mode, ""
+        if stat.S_ISDIR(mode):
+            return Entry(stat.S_IFDIR)
+        if stat.S_ISLNK(mode):
+            target = os.readlink(place)  # noqa: PTH115 - in bytes
+            digest = self._content(io.BytesIO(target), store=store)
+        elif status.st_size <= LARGEST_FILE:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with suppress(PermissionError), os.fdopen(os.open(place, flags), "rb") as file:
+                digest = self._content(file, store=store)
+        is_fresh = status.st_ctime_ns > time.time_ns() - _FRESH_NS
+        return Entry(mode, digest, 0 if is_fresh else status.st_ctime_ns)
+
+    def _content(self, source: IO[bytes], *, store: bool) -> str:
+        """Return the digest of a content, and store it."""
+        digest = hashlib.sha256()
+        with tempfile.NamedTemporaryFile(dir=self.contents) as copy:
+            while chunk := source.read(_CHUNK):
+                digest.update(chunk)
+                if store:
+                    copy.write(chunk)
+            if store:
+                copy.flush()
+                stored = self.contents / digest.hexdigest()
+                with suppress(FileExistsError):
+                    os.link(copy.name, stored)
+                self._touch(stored)
+        return digest.hexdigest()
+
+
+def _below(root: bytes, left_out: set[bytes]) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Yield files, links and folders; note the folders that are not entered in `left_out`."""
+    cut = len(root)
+    for place, folders, names in os.walk(
+        root, onerror=lambda error: left_out.add(error.filename[cut:])
+    ):
+        before = place[cut:] + b"/" if place[cut:] else b""
+        left_out.update(before + name for name in GENERATED.intersection(folders))
+        folders[:] = [name for name in folders if name not in GENERATED]
+        for name in (*folders, *names):
+            with suppress(FileNotFoundError):
+                status = os.lstat(root + before + name)
+                if stat.S_IFMT(status.st_mode) in (stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK):
+                    yield before + name, status
 
 
 class TurnSnapshots:
@@ -86,7 +258,7 @@ class TurnSnapshots:
             with self._reporting():
                 after = self._snapshots.compare(before)
                 self._snapshots.save(self._turn + _AFTER, after)
-                is_changed = bool(plan([(before, after)], after)[0])
+                is_changed = bool(_plan([(before, after)], after)[0])
             self._snapshots.tidy()
         self._before = None
         return is_changed
@@ -95,7 +267,7 @@ class TurnSnapshots:
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except OutsideProblem as error:
+        except (OutsideProblem, OSError) as error:
             if str(error) != self._reported:
                 self._reported = str(error)
                 self._notify(f"Undo is not available: {self._reported.rstrip('.')}.")
@@ -121,27 +293,26 @@ def undo(snapshots: Snapshots, session: Session, *, dry_run: bool = False) -> Un
         # A turn that was killed has no snapshot after it.
         turns.append((snapshots.get(before), snapshots.get(after) if after in names else None))
     present = snapshots.compare(turns[0][0])
-    targets, since = plan(turns, present)
+    targets, since = _plan(turns, present)
     targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))
-    failed = {} if dry_run else restore(snapshots, targets)
-    there = present.entries
+    failed = {} if dry_run else _restore(snapshots, targets)
     return Undo(
         session=session.id,
         workspace=str(snapshots.workspace),
         changes=tuple(
             UndoChange(
-                path=path.decode(errors="replace") + "/" * (target or there[path]).is_folder,
-                action="delete" if target is None else "change" if path in there else "restore",
-                changed_since=path in since,
+                path=path.decode(errors="replace"),
+                action="delete" if not target else "change" if present.state(path) else "restore",
                 failed=failed.get(path, ""),
             )
             for path, target in sorted(targets.items())
         ),
+        changed_since=tuple(path.decode(errors="replace") for path in sorted(since)),
         done=not dry_run,
     )
 
 
-def plan(
+def _plan(
     turns: Sequence[tuple[Snapshot, Snapshot | None]], present: Snapshot
 ) -> tuple[dict[bytes, Entry | None], set[bytes]]:
     """Return the target of each path, None if it must be removed, and the paths that something else
@@ -158,53 +329,39 @@ def plan(
             was = before.state(path)
             if was == after.state(path):
                 continue
-            if was is None and (before.leaves_out(path) or is_history(path)):
+            if was is None and (_OBJECTS in path or before.says_nothing_about(path)):
                 continue
-            if path in left and left[path] != was:
-                since.add(path)
-            targets.setdefault(path, before.entries.get(path))
+            target = targets.setdefault(path, before.entries.get(path))
+            if path in left and was not in (left[path], _state(target)):
+                since.add(path)  # neither as the last turn left it, nor as an earlier undo did
             left[path] = after.state(path)
     for path, target in list(targets.items()):
-        now, goal = present.state(path), None if target is None else (target.mode, target.digest)
-        if now == goal:
+        now = present.state(path)
+        if now == _state(target):
             del targets[path]
         elif now != left[path]:
             since.add(path)
-    return targets, since & targets.keys()
+    since &= targets.keys()
+    return {path: target for path, target in targets.items() if path not in since}, since
 
 
-def restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dict[bytes, str]:
+def _restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dict[bytes, str]:
     """Restore these paths; return those that failed with the reason. Each file is replaced
     atomically, and no link on its path is followed.
     """
     failed: dict[bytes, str] = {}
-    outer_first = sorted(targets)
-    remaining = [path for path in outer_first if targets[path] is not None]
-    for step, paths, is_clearing in (
-        (_grant_access, outer_first, True),
-        (_clear, outer_first[::-1], True),
-        (_put, remaining, False),
-        (_set_mode, remaining[::-1], False),
-    ):
-        for path in paths:
-            place = snapshots.workspace / os.fsdecode(path)
-            try:
-                if path not in failed:
-                    with entered(place.parent, create=not is_clearing) as folder:
-                        step(folder, place.name, targets[path], snapshots.contents)
-            except (FileNotFoundError, NotADirectoryError) as error:
-                if not is_clearing:  # a missing path needs no clearing
-                    failed[path] = str(error.strerror)
-            except OSError as error:
+    steps = ((_clear, path) for path in sorted(targets, reverse=True))
+    more = ((_put, path) for path in sorted(targets) if targets[path])
+    for step, path in (*steps, *more):
+        place = snapshots.workspace / os.fsdecode(path)
+        try:
+            with entered(place.parent, create=step is _put) as folder:
+                step(folder, place.name, targets[path], snapshots.contents)
+        except OSError as error:
+            is_missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+            if step is _put or not is_missing:
                 failed[path] = str(error.strerror)
     return failed
-
-
-def _grant_access(folder: int, name: str, _entry: Entry | None, _contents: Path) -> None:
-    """Give the owner access to a folder."""
-    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    if stat.S_ISDIR(mode):
-        os.chmod(name, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=folder)
 
 
 def _clear(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
@@ -224,10 +381,9 @@ def _clear(folder: int, name: str, entry: Entry | None, _contents: Path) -> None
 
 def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
     assert entry is not None
-    if entry.is_folder:
+    if stat.S_ISDIR(entry.mode):
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
-        os.chmod(name, stat.S_IMODE(entry.mode) | stat.S_IRWXU, dir_fd=folder)
     elif not entry.digest:
         raise OSError(errno.EFBIG, "its content was not stored, or was too large")
     elif stat.S_ISLNK(entry.mode):
@@ -238,12 +394,6 @@ def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
     else:
         with (contents / entry.digest).open("rb") as file:
             put_file(folder, name, file, mode=stat.S_IMODE(entry.mode))
-
-
-def _set_mode(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
-    """Set the mode of a folder, once its contents are complete."""
-    if entry is not None and entry.is_folder:
-        os.chmod(name, stat.S_IMODE(entry.mode), dir_fd=folder)
 
 
 def _prefix(session: Session) -> str:

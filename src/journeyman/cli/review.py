@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import choice, number, option
+from journeyman.cli.context import number, option
 from journeyman.cli.formatting import Column
 from journeyman.cli.model_choice import with_model
 from journeyman.facade.journeyman import Journeyman
@@ -46,14 +46,12 @@ def review() -> None:
 )
 @click.argument("session", metavar="SESSION")
 @option("--model NAME", "Model that reviews (default: as in the settings).", default="")
-@choice("--only", "Write only this (default: as in the settings).", ("memory", "skills"))
 def session_(journeyman: Journeyman, *, session: str, **options: Any) -> "ReviewResult":
     """Review one session now.
 
     Examples:
       journeyman review 20261116-081500-3fa2b1
       journeyman review 20261116-081500-3fa2b1 --model gpt-5-mini
-      journeyman review 20261116-081500-3fa2b1 --only memory
     """
     journeyman = with_model(journeyman, options["model"])
     with formatting.spinner("reviewing"):

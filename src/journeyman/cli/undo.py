@@ -27,8 +27,8 @@ _LABELS: dict[str, tuple[str, str]] = {
 def undo(journeyman: Journeyman, *, session: str, dry_run: bool, yes: bool, as_json: bool) -> Undo:
     """Restore the files that a run changed or deleted, and delete those that it created.
 
-    Shows what would change and asks for confirmation. Files that the run did not touch are not
-    changed.
+    Shows what would change and asks for confirmation. Files that the run did not touch, or that
+    something else changed after it, are not changed.
 
     Examples:
       journeyman undo 20261116-081500-3fa2b1 --dry-run
@@ -40,12 +40,9 @@ def undo(journeyman: Journeyman, *, session: str, dry_run: bool, yes: bool, as_j
     if plan.changes and not dry_run:
         if not yes:
             context.require_terminal()
-            paths = formatting.pluralize(len(plan.changes), "path")
-            question = f"Change {paths} in {plan.workspace}?"
-            if plan.changed_since:
-                files = formatting.join_names(plan.changed_since, 5)
-                lost = f"{files} changed after the run, and those changes would be lost."
-                question = f"{lost} {question}"
+            question = (
+                f"Change {formatting.pluralize(len(plan.changes), 'path')} in {plan.workspace}?"
+            )
             click.confirm(readable(question), abort=True, err=True)
         plan = journeyman.undo(session)
     if as_json:
@@ -60,15 +57,17 @@ def undo(journeyman: Journeyman, *, session: str, dry_run: bool, yes: bool, as_j
 
 
 def _show(console: Console, plan: Undo) -> None:
+    if plan.changed_since:
+        files = formatting.join_names(plan.changed_since, 5)
+        console.print(Text(readable(f"Changed after the run, so they stay as they are: {files}")))
     if not plan.changes:
         console.print("Nothing to change: the files are already in their earlier state.")
         return
     outside_git = [change for change in plan.changes if not change.path.startswith(".git/")]
     for change in outside_git[:_MAX_SHOWN]:
-        since = "  (changed since)" if change.changed_since else ""
         label, style = _LABELS[change.action]
         line = Text(f"  {label:<12}", style=style)
-        console.print(line.append(readable(change.path) + since, style="default"))
+        console.print(line.append(readable(change.path), style="default"))
     formatting.print_remainder(console, len(outside_git), _MAX_SHOWN, "")
     if in_git := len(plan.changes) - len(outside_git):
         console.print(f"  and {formatting.pluralize(in_git, 'file')} in the git repository (.git)")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from journeyman.jobs.guard import ModelRoute
     from journeyman.jobs.jobs import Jobs
     from journeyman.models.model import Model
-    from journeyman.records.knowledge import ReviewScope
 
 
 class Journeyman(ExperienceFacade):
@@ -130,16 +129,11 @@ class Journeyman(ExperienceFacade):
         session_id: str,
         *,
         model: "Model | str" = "",
-        only: "ReviewScope | None" = None,
         cancelled: Callable[[], bool] = lambda: False,
         platform: str = "library",
     ) -> "ReviewResult":
-        """Review a session now, and save to memory and skills what it teaches, if anything; `only`
-        limits it to `memory` or to `skills` (default: as in the settings).
-        """
-        return self._agents.review(
-            session_id, model, only=only, cancelled=cancelled, platform=platform
-        )
+        """Review a session now, and save to memory and skills what it teaches, if anything."""
+        return self._agents.review(session_id, model, cancelled=cancelled, platform=platform)
 
     def undo(self, session_id: str, *, dry_run: bool = False) -> "Undo":
         """Undo what a session of `run` changed in its workspace; `dry_run` only reports it."""

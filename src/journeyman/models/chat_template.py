@@ -64,11 +64,8 @@ def content_text(content: object) -> str:
     return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in parts)
 
 
-_ROLE_ALIASES = {"developer": "system", "function": "tool"}
-
-
 def _role(message: JsonObject) -> str:
-    role = _ROLE_ALIASES.get(message.get("role", ""), message.get("role"))
+    role = message.get("role")
     return role if role in ("system", "tool", "assistant") else "user"
 
 
@@ -173,12 +170,7 @@ def _type_text(schema: object) -> str:
         listed = "|".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
         if len(listed) <= _MAX_CHOICES_TEXT:
             return listed
-    branches = schema.get("anyOf") or schema.get("oneOf")
-    if isinstance(branches, list):
-        return "|".join(dict.fromkeys(map(_type_text, branches)))
     kind = schema.get("type")
-    if isinstance(kind, list):
-        return "|".join(map(str, kind))
     if kind == "array" and "items" in schema:
         return f"{_type_text(schema['items'])}[]"
-    return str(kind or "any")
+    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind or "any")

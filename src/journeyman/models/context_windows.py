@@ -1,21 +1,18 @@
 """Finds the context window of a model, from its endpoint or the price data."""
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from journeyman.models.http_library import http
-from journeyman.models.streaming_request import certificates
+from journeyman.models.streaming_request import certificates, http
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
 
 
-LARGEST_BODY = 16_000_000
 LARGEST_WINDOW = 10**9
 
 _Path = tuple[str, ...]
@@ -47,31 +44,21 @@ def find_context_tokens(
     api_key: str = "",
     *,
     timeout_s: float = 5.0,
-    clock: Callable[[], float] = time.monotonic,
 ) -> int | None:
-    """Return the context window of a model in tokens, or None. Never raise; take about `timeout_s`
-    at most.
+    """Return the context window of a model in tokens, or None. Never raise; an endpoint has
+    `timeout_s` for each answer.
     """
     url = base_url.rstrip("/")
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
-        with http.Client(headers=headers, verify=certificates()) as client:
-            deadline = clock() + timeout_s
+        with http.Client(headers=headers, verify=certificates(), timeout=timeout_s) as client:
 
             def fetch(method: str, url: str, payload: object = None) -> object:
-                """Return what the endpoint answers in time, or None."""
-                remaining_s, body = deadline - clock(), bytearray()
-                if remaining_s <= 0:
-                    return None
+                """Return what the endpoint answers, or None."""
                 try:
-                    with client.stream(method, url, json=payload, timeout=remaining_s) as response:
-                        if response.status_code != 200:
-                            return None
-                        for piece in response.iter_bytes():
-                            body += piece
-                            if len(body) > LARGEST_BODY or clock() > deadline:
-                                return None
-                    return msgspec.json.decode(body)
+                    response = client.request(method, url, json=payload)
+                    is_found = response.status_code == 200
+                    return msgspec.json.decode(response.content) if is_found else None
                 except (http.HTTPError, OSError, msgspec.DecodeError, RecursionError):
                     return None
 
@@ -149,17 +136,10 @@ def _plausible(value: object) -> int | None:
 
 
 def _find_in_price_data(name: str, url: str) -> int | None:
-    """Return the window at the provider with this address, the model's maker, or OpenRouter."""
-    prices = _price_data()
-    bare = name.rpartition("/")[2]
-    for model, provider, address in (
-        (name, None, url),
-        (name, None, None),
-        (bare, None, None),
-        (name, "openrouter", None),
-    ):
+    """Return the window at the provider with this address, or at the model's maker."""
+    for model, address in ((name, url), (name, None), (name.rpartition("/")[2], None)):
         with suppress(LookupError):
-            _, entry = prices.find_provider_model(model, None, provider, address)
+            _, entry = _price_data().find_provider_model(model, None, None, address)
             if tokens := _plausible(entry.context_window):
                 return tokens
     return None

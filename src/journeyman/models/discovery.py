@@ -44,11 +44,12 @@ def find_endpoints(
     """Return servers on this machine that list models, all asked at once, and then vendors whose
     API key is set.
     """
+    urls = [f"http://{_HOST}:{port}/v1" for port in ports]
     with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
-        listed = pool.map(lambda port: _listed_models(port, timeout_s), ports)
+        listed = pool.map(lambda url: list_models(url, timeout_s=timeout_s).models, urls)
         servers = [
-            FoundEndpoint(name=name, base_url=f"http://{_HOST}:{port}/v1", models=tuple(models))
-            for (port, name), models in zip(ports.items(), listed, strict=True)
+            FoundEndpoint(name=name, base_url=url, models=models)
+            for name, url, models in zip(ports.values(), urls, listed, strict=True)
             if models
         ]
     vendors = [
@@ -89,7 +90,9 @@ def list_models(
         if api_key:
             # A redirection to another address must not take the key along.
             request.add_unredirected_header("Authorization", f"Bearer {api_key}")
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
+        # No proxy is asked for this machine.
+        proxies = urllib.request.ProxyHandler({} if parts.hostname == _HOST else None)
+        with urllib.request.build_opener(proxies).open(request, timeout=timeout_s) as answer:
             return ModelList(models=tuple(_names(answer.read(_LARGEST_ANSWER))))
     except urllib.error.HTTPError as error:
         return ModelList(status=error.code)
@@ -107,17 +110,3 @@ def _names(body: bytes) -> Sequence[str]:
         return [row["id"] for row in document["data"] if isinstance(row["id"], str) and row["id"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ()
-
-
-def _listed_models(port: int, timeout_s: float) -> Sequence[str]:
-    """Return the models that a server on this machine lists; none if it is not a model server."""
-    connection = http.client.HTTPConnection(_HOST, port, timeout=timeout_s)
-    try:
-        connection.request("GET", "/v1/models")
-        answer = connection.getresponse()
-        is_found = answer.status == http.HTTPStatus.OK
-        return _names(answer.read(_LARGEST_ANSWER)) if is_found else ()
-    except (OSError, http.client.HTTPException):
-        return ()
-    finally:
-        connection.close()

@@ -12,6 +12,7 @@ import secrets
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -126,20 +127,13 @@ class Engine:
         return parameters
 
 
-_engines: dict[tuple[Path, int, int], Engine] = {}
-_engines_lock = threading.Lock()
-
-
-def shared_engine(weights: Path, *, context_tokens: int, threads: int | None = None) -> Engine:
-    """Return the one engine of this process for these weights, window and number of threads."""
-    if not threads:  # no more than the processors available to this process
-        affinity = getattr(os, "sched_getaffinity", None)
-        threads = min(_MAX_THREADS, len(affinity(0)) if affinity else os.cpu_count() or 1)
-    key = (weights.resolve(), context_tokens, threads)
-    with _engines_lock:
-        if key not in _engines:
-            _engines[key] = Engine(key[0], context_tokens=key[1], threads=key[2])
-        return _engines[key]
+@cache
+def shared_engine(weights: Path, context_tokens: int) -> Engine:
+    """Return the one engine of this process for these weights and this window."""
+    # No more threads than the processors available to this process.
+    affinity = getattr(os, "sched_getaffinity", None)
+    threads = min(_MAX_THREADS, len(affinity(0)) if affinity else os.cpu_count() or 1)
+    return Engine(weights, context_tokens=context_tokens, threads=threads)
 
 
 def engine_library() -> ModuleType:
@@ -187,7 +181,6 @@ class EmbeddedModel:
         *,
         path: Path | None = None,
         context_tokens: int = 8192,
-        threads: int | None = None,
         max_tokens: int = 512,
     ) -> None:
         engine_library()
@@ -201,7 +194,7 @@ class EmbeddedModel:
         self.context_tokens = context_tokens
         self._weights = weights
         self._max_tokens = max_tokens
-        self._engine = shared_engine(weights, context_tokens=context_tokens, threads=threads)
+        self._engine = shared_engine(weights.resolve(), context_tokens)
 
     def ask(
         self,

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from openai import APIError, OpenAI, Stream
 
 from journeyman.models.context_windows import find_context_tokens
-from journeyman.models.http_library import http
 from journeyman.models.model import JsonObject, Reply
 from journeyman.models.reply_parser import NotAReply, ReplyParser, used_call_ids
 from journeyman.models.retries import (
+    SYSTEM_REFUSED,
     Adjustment,
     Failure,
     delay_s,
@@ -26,18 +26,15 @@ from journeyman.models.retries import (
     find_adjustment,
     pause,
     timeout_failure,
+    with_leading_system,
 )
 from journeyman.models.streaming_request import (
     Connection,
     ReadTimeout,
     RequestFailed,
     certificates,
+    http,
     stream_events,
-)
-from journeyman.models.system_messages import (
-    has_later_system,
-    is_system_refusal,
-    with_leading_system,
 )
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 
@@ -123,8 +120,9 @@ class RemoteModel:
                     f"{self._host}: {self._cause(outcome)}. Shorten it, or choose a model with a "
                     "larger window."
                 )
-            is_refusal = outcome.status in (400, 422, 500) and is_system_refusal(outcome.body)
-            if is_refusal and not leading_only and has_later_system(messages):
+            is_refusal = outcome.status in (400, 422, 500) and SYSTEM_REFUSED.search(outcome.body)
+            has_later = any(message.get("role") == "system" for message in messages[1:])
+            if is_refusal and not leading_only and has_later:
                 leading_only = True
                 continue
             if outcome.status in (400, 422) and (row := find_adjustment(outcome.body, body)):

@@ -16,16 +16,10 @@ from journeyman.records import ToolCall
 Schema = dict[str, object]
 
 _MAX_DEPTH = 12
-"""How deep a schema is followed; one that refers to itself has no end."""
+"""How deep a schema is followed."""
 
 _ANY_VALUE: Schema = {}
 _ANY_OBJECT: Schema = {"type": "object"}
-_NUMBER_BOUNDS = ("minimum", "maximum", range(-(10**9), 10**9 + 1))
-_BOUNDS = {
-    "integer": _NUMBER_BOUNDS,
-    "number": _NUMBER_BOUNDS,
-    "array": ("minItems", "maxItems", range(65)),
-}
 
 # The spacing of Python's json, so that a call is rendered again exactly as the model wrote it.
 _JSON_SPACING = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
@@ -58,7 +52,7 @@ def _arguments_schema(function: JsonObject) -> Schema:
     schema = function.get("parameters")
     if not isinstance(schema, Mapping) or not schema:
         return _closed_object({})
-    supported = _supported_schema(schema, schema)
+    supported = _supported_schema(schema)
     if supported == _ANY_OBJECT and not schema.get("additionalProperties"):
         return _closed_object({})  # an unspecified object: a tool without parameters
     return supported if supported.get("type") == "object" else _ANY_OBJECT
@@ -74,83 +68,56 @@ def _closed_object(properties: Mapping[str, Schema]) -> Schema:
     }
 
 
-def _supported_schema(schema: object, root: JsonObject, depth: int = 0) -> Schema:
+def _supported_schema(schema: object, depth: int = 0) -> Schema:
     """Return what llguidance supports of a schema; it allows all that the schema allows."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return _ANY_VALUE
-    if isinstance(reference := schema.get("$ref"), str):
-        return _supported_schema(_resolve_reference(reference, root), root, depth + 1)
+    if "$ref" in schema:
+        return _ANY_VALUE
     if "const" in schema:
         return {"const": schema["const"]}
     if isinstance(choices := schema.get("enum"), list) and choices:
         return {"enum": choices}
     kind = schema.get("type")
     if isinstance(kind, list) and kind:
-        return {
-            "anyOf": [_supported_schema({**schema, "type": name}, root, depth + 1) for name in kind]
-        }
+        return {"anyOf": [_supported_schema({**schema, "type": name}, depth + 1) for name in kind]}
     branches = schema.get("anyOf") or schema.get("oneOf")
     if kind is None and "properties" not in schema and isinstance(branches, list):
-        return {"anyOf": [_supported_schema(branch, root, depth + 1) for branch in branches]}
+        return {"anyOf": [_supported_schema(branch, depth + 1) for branch in branches]}
     if kind == "object" or (kind is None and "properties" in schema):
-        return _supported_object(schema, root, depth)
+        return _supported_object(schema, depth)
     if kind == "array":
         return {
             "type": kind,
-            "items": _supported_schema(schema.get("items"), root, depth + 1),
-            **_bounds(kind, schema),
+            "items": _supported_schema(schema.get("items"), depth + 1),
         }
     if kind in ("string", "integer", "number", "boolean", "null"):
-        return {"type": kind, **_bounds(str(kind), schema)}
+        return {"type": kind}
     return _ANY_VALUE
 
 
-def _supported_object(schema: JsonObject, root: JsonObject, depth: int) -> Schema:
+def _supported_object(schema: JsonObject, depth: int) -> Schema:
     properties, others = schema.get("properties"), schema.get("additionalProperties")
     if not isinstance(properties, Mapping) or not properties:
         if isinstance(others, Mapping):
             return {
                 **_ANY_OBJECT,
-                "additionalProperties": _supported_schema(others, root, depth + 1),
+                "additionalProperties": _supported_schema(others, depth + 1),
             }
         return _ANY_OBJECT
     required = schema.get("required")
     return {
         "type": "object",
         "properties": {
-            name: _supported_schema(value, root, depth + 1) for name, value in properties.items()
+            name: _supported_schema(value, depth + 1) for name, value in properties.items()
         },
         "required": [
             name for name in properties if isinstance(required, list) and name in required
         ],
         "additionalProperties": (
-            _supported_schema(others, root, depth + 1)
-            if isinstance(others, Mapping)
-            else others is True
+            _supported_schema(others, depth + 1) if isinstance(others, Mapping) else others is True
         ),
     }
-
-
-def _resolve_reference(reference: str, root: JsonObject) -> object:
-    """Return the part of the schema that a reference names, or None if it is not there."""
-    start, *names = reference.split("/")
-    if start != "#":
-        return None
-    part: object = root
-    for name in names:
-        part = part.get(name) if isinstance(part, Mapping) else None
-    return part
-
-
-def _bounds(kind: str, schema: JsonObject) -> Schema:
-    """Return the minimum and maximum, if they are small whole numbers in a valid order."""
-    minimum, maximum, allowed = _BOUNDS.get(kind, ("", "", range(0)))
-    values = {name: schema.get(name) for name in (minimum, maximum)}
-    bounds = {
-        name: value for name, value in values.items() if type(value) is int and value in allowed
-    }
-    limits = list(bounds.values())
-    return dict(bounds) if limits == sorted(limits) else {}
 
 
 _DECODER = json.JSONDecoder()

@@ -30,8 +30,8 @@ class ReplyParser:
         self._calls = CallAssembler()
         self._finish_reason = ""
         self._model = ""
-        self._usage: object = None
-        self._timings: object = None
+        self._usage: JsonObject = {}
+        self._timings: JsonObject = {}
         self._has_choice = False
 
     @property
@@ -40,44 +40,28 @@ class ReplyParser:
 
     def feed(self, event: object) -> str:
         """Add an event, and return the text in it."""
-        if not isinstance(event, Mapping):
-            return ""
-        if isinstance(model := event.get("model"), str):
-            self._model = self._model or model
+        event = _object(event)
+        self._model = self._model or _text(event.get("model"))
         # One choice is requested, but a server may send more.
-        choices = event.get("choices")
-        choice = next(
-            (
-                item
-                for item in (choices if isinstance(choices, list) else ())
-                if isinstance(item, Mapping) and item.get("index") in (0, None)
-            ),
-            None,
-        )
+        choices = map(_object, _list(event.get("choices")))
+        choice = next((item for item in choices if item and item.get("index") in (0, None)), {})
         # The last count wins: some servers report running totals.
-        for holder in (choice, event.get("x_groq"), event):  # Moonshot, Groq, everyone else
-            if isinstance(holder, Mapping) and isinstance(holder.get("usage"), Mapping):
-                self._usage = holder["usage"]
-        if isinstance(timings := event.get("timings"), Mapping):
-            self._timings = timings
-        if choice is None:
+        for holder in (
+            choice,
+            _object(event.get("x_groq")),
+            event,
+        ):  # Moonshot, Groq, everyone else
+            self._usage = _object(holder.get("usage")) or self._usage
+        self._timings = _object(event.get("timings")) or self._timings
+        if not choice:
             return ""
         self._has_choice = True
-        if isinstance(reason := choice.get("finish_reason"), str) and reason:
-            self._finish_reason = reason
-        message = choice.get("delta")
-        if not isinstance(message, Mapping):
-            message = choice.get("message")
-        return self._feed_message(message) if isinstance(message, Mapping) else ""
-
-    def _feed_message(self, message: Mapping[str, Any]) -> str:
+        self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
+        message = _object(choice.get("delta")) or _object(choice.get("message"))
         text, thoughts = _content(message.get("content"))
-        if isinstance(refusal := message.get("refusal"), str):
-            text += refusal
-        for key in ("reasoning_content", "reasoning"):
-            if isinstance(reasoning := message.get(key), str) and reasoning:
-                thoughts += reasoning
-                break  # servers that use both names send the same text under each
+        text += _text(message.get("refusal"))
+        # Servers that use both names send the same text under each.
+        thoughts += _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
         self._calls.feed(message.get("tool_calls"))
         self._text.append(text)
         self._reasoning.append(thoughts)
@@ -114,15 +98,9 @@ def _content(content: object) -> tuple[str, str]:
     """Return the text and the reasoning in the content of a message, plain or in typed parts."""
     if isinstance(content, str):
         return content, ""
-    text, thoughts = "", ""
-    for part in content if isinstance(content, list) else ():
-        if not isinstance(part, Mapping):
-            continue
-        if isinstance(part_text := part.get("text"), str):
-            text += part_text
-        if isinstance(thought := part.get("thinking"), str | list):
-            thoughts += "".join(_content(thought))
-    return text, thoughts
+    parts = [*map(_object, _list(content))]
+    thoughts = ("".join(_content(part.get("thinking"))) for part in parts)
+    return "".join(_text(part.get("text")) for part in parts), "".join(thoughts)
 
 
 class _PartialCall(Struct):
@@ -148,16 +126,13 @@ class CallAssembler:
 
     def feed(self, fragments: object) -> None:
         """Add the fragments of one event: a list, or what a server sends instead of one."""
-        for fragment in fragments if isinstance(fragments, list) else [fragments]:
-            if isinstance(fragment, Mapping):
+        for fragment in map(_object, _list(fragments) or [fragments]):
+            if fragment:
                 self._feed_fragment(fragment)
 
-    def _feed_fragment(self, fragment: Mapping[str, object]) -> None:
-        function = fragment.get("function")
-        if not isinstance(function, Mapping):
-            function = {}
-        index = fragment.get("index")
-        index = index if isinstance(index, int) and not isinstance(index, bool) else None
+    def _feed_fragment(self, fragment: JsonObject) -> None:
+        function, index = _object(fragment.get("function")), fragment.get("index")
+        index = index if type(index) is int else None
         call_id, name = _text(fragment.get("id")), _text(function.get("name"))
         arguments = function.get("arguments") or ""
         if not isinstance(arguments, str):  # some servers send the object itself
@@ -207,6 +182,14 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, Mapping) else {}
+
+
 LARGEST = 10**12
 """No request has more tokens; a larger number is not a count."""
 
@@ -238,9 +221,7 @@ _REASONING: tuple[_Path, ...] = (
 
 def read_tokens(usage: object, timings: object = None) -> Tokens:
     """Return the tokens of one request. The input excludes what the cache served or stored."""
-    counts: dict[str, Any] = {}
-    for source in (timings, usage):
-        counts |= source if isinstance(source, Mapping) else {}
+    counts = {**_object(timings), **_object(usage)}
     prompt, output = _first(counts, _PROMPT), _first(counts, _OUTPUT)
     cached, stored = _first(counts, _CACHE_READ), _first(counts, _CACHE_WRITE)
     reasoning = _first(counts, _REASONING)
@@ -275,7 +256,7 @@ def _first(counts: Mapping[str, object], paths: Iterable[_Path]) -> int | None:
     for path in paths:
         value: object = counts
         for step in path:
-            value = value.get(step) if isinstance(value, Mapping) else None
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST:
+            value = _object(value).get(step)
+        if type(value) is int and 0 <= value <= LARGEST:
             return value
     return None

@@ -1,20 +1,18 @@
-"""Classifies failed requests to a remote model, and decides whether and when to retry."""
+"""Classifies failed requests to a remote model, and decides whether, when and how to retry."""
 
-import email.utils
 import json
 import math
 import re
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import openai
 from msgspec import Struct
 
-from journeyman.models.http_library import http
-from journeyman.models.model import Cancelled
+from journeyman.models.model import Cancelled, JsonObject
 from journeyman.models.reply_parser import NotAReply
+from journeyman.models.streaming_request import http
 from journeyman.text.invisible import INVISIBLE_CHARACTERS
 from journeyman.text.truncation import one_line
 
@@ -23,10 +21,6 @@ _SCANNED = 20_000
 """How much of a response body is searched; error messages are at its beginning."""
 
 _UNSHOWN = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{INVISIBLE_CHARACTERS}]+")
-
-
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -99,47 +93,50 @@ def _api_failure(error: openai.APIError) -> Failure:
     if isinstance(error, openai.APIStatusError):
         status, body = error.status_code, error.response.text
         reason = f"the server returned status {status}"
-        delay = find_retry_after(error.response.headers, time.time())
+        delay = find_retry_after(error.response.headers)
     else:
         body = error.body if isinstance(error.body, str) else json.dumps(error.body)
         code = error.body.get("code") if isinstance(error.body, Mapping) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 500
     no_credit = NO_CREDIT.search(body[:_SCANNED])
-    default = _SERVER_ERROR if status >= 500 else _LATER if is_transient(status) else _REJECTED
+    is_transient = status in TRANSIENT_STATUSES or status >= 500
+    default = _SERVER_ERROR if status >= 500 else _LATER if is_transient else _REJECTED
     return Failure(
         reason=reason,
         next_step=_ADVICE.get(402 if no_credit else status, default),
         status=status,
         body=body[:_SCANNED],
-        is_transient=is_transient(status) and not no_credit,
+        is_transient=is_transient and not no_credit,
         retry_after_s=delay,
     )
 
 
 # Phrases in error messages that mean that the conversation is too long.
-CONTEXT_FULL = _any(
+CONTEXT_FULL = re.compile(
     # The error code of OpenAI, Azure and llama.cpp.
-    r"context_length_exceeded|exceed_context_size|context_window_exceeded",
+    r"context_length_exceeded|exceed_context_size|context_window_exceeded"
     # OpenAI, vLLM, DeepSeek, xAI, SGLang, OpenRouter.
-    r"maximum (?:allowed )?(?:context|prompt|input|sequence)[ _](?:length|size|window|tokens)",
+    r"|maximum (?:allowed )?(?:context|prompt|input|sequence)[ _](?:length|size|window|tokens)"
     # llama.cpp, LM Studio, Bedrock.
-    r"exceed(?:s|ed|ing)? (?:\w+ ){0,3}(?:context|token|input|prompt)\w*"
-    r"[ _](?:size|length|window|limit|count|tokens)",
+    r"|exceed(?:s|ed|ing)? (?:\w+ ){0,3}(?:context|token|input|prompt)\w*"
+    r"[ _](?:size|length|window|limit|count|tokens)"
     # Anthropic, Bedrock, Mistral, Ollama.
-    r"(?:prompt|input|request|messages?|conversation|context)(?: \w+){0,2}"
-    r" (?:is|are|was|were) too (?:long|large)\b",
+    r"|(?:prompt|input|request|messages?|conversation|context)(?: \w+){0,2}"
+    r" (?:is|are|was|were) too (?:long|large)\b"
     # Cohere, Mistral and small servers.
-    r"too many (?:input |prompt )?tokens\b(?! per)",
+    r"|too many (?:input |prompt )?tokens\b(?! per)"
     # Gemini, watsonx.
-    r"(?:token count|number of (?:input )?tokens)[^.]{0,60} (?:exceeds|is greater than)",
+    r"|(?:token count|number of (?:input )?tokens)[^.]{0,60} (?:exceeds|is greater than)"
     # Text Generation Inference, Groq, TabbyAPI.
-    r"inputs` tokens \+ `max_new_tokens` must be|reduce the length of the (?:messages|prompt"
+    r"|inputs` tokens \+ `max_new_tokens` must be|reduce the length of the (?:messages|prompt"
     r"|input)|longer than the (?:model's )?context",
+    re.IGNORECASE,
 )
 
 # OpenAI returns 429, but waiting does not help; "exceeded your quota" alone can mean a busy minute.
-NO_CREDIT = _any(
-    r"insufficient_quota|insufficient (?:balance|credits|funds)|credit balance is too low"
+NO_CREDIT = re.compile(
+    r"insufficient_quota|insufficient (?:balance|credits|funds)|credit balance is too low",
+    re.IGNORECASE,
 )
 
 
@@ -168,6 +165,36 @@ def find_adjustment(text: str, sent: Collection[str]) -> Adjustment | None:
     return next((row for row in rows if re.search(row.pattern, text, re.IGNORECASE)), None)
 
 
+# Some servers accept a system message only at the beginning of a conversation.
+SYSTEM_REFUSED = re.compile(
+    r"system\W{0,3}\s*(?:role|messages?|prompt)?[^.\n]{0,60}\b(?:at the (?:beginning|start)"
+    r"|must be (?:the )?first|first message|only (?:be )?(?:at|the) )"
+    r"|(?:first|only the first)[^.\n]{0,40}\bsystem\b"
+    r"|unexpected role\W{0,3}system|system\W{0,3}\s*role (?:is )?not (?:supported|allowed)"
+    r"|conversation roles must alternate",
+    re.IGNORECASE,
+)
+_NOTE = "[A note from the program, not from the user]\n"
+
+
+def with_leading_system(messages: Sequence[JsonObject]) -> list[dict[str, Any]]:
+    """Return messages with one system message, at the beginning: further ones there are joined to
+    the first, later ones become notes in the user's place. Messages before a note stay the same
+    bytes, so that the provider's cache serves them.
+    """
+    adapted: list[dict[str, Any]] = []
+    for message in messages:
+        copy = dict(message)
+        if adapted and copy.get("role") == "system":
+            text = str(copy.get("content") or "")
+            if len(adapted) == 1 and adapted[0].get("role") == "system":
+                adapted[0]["content"] = f"{adapted[0].get('content') or ''}\n\n{text}".strip()
+                continue
+            copy = {**copy, "role": "user", "content": f"{_NOTE}{text}"}
+        adapted.append(copy)
+    return adapted
+
+
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 """Client error statuses worth a retry, in addition to all server errors."""
 
@@ -180,11 +207,6 @@ SLICE_S = 0.2
 """How often a pause checks for cancellation."""
 
 
-def is_transient(status: int) -> bool:
-    """Return whether a request with this status may succeed when repeated."""
-    return status in TRANSIENT_STATUSES or status >= 500
-
-
 def delay_s(failures: int, retry_after_s: float | None, chance: Callable[[], float]) -> float:
     """Return how long to wait after this many failures: as the server requests, else doubling each
     time, with jitter.
@@ -195,18 +217,13 @@ def delay_s(failures: int, retry_after_s: float | None, chance: Callable[[], flo
     return longest * (1 - chance() / 2)
 
 
-def find_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the delay in seconds that `retry-after-ms` or `Retry-After` (also as a date) requests,
-    or None.
-    """
+def find_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the delay in seconds that `retry-after-ms` or `Retry-After` requests, or None."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1)):
         with suppress(ValueError):
             number = float(headers.get(name, ""))
             if math.isfinite(number) and number >= 0:
                 return number * unit_s
-    with suppress(ValueError, OverflowError, OSError):
-        until = email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp()
-        return max(0.0, until - now)
     return None
 
 

@@ -9,12 +9,20 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
 from functools import cache
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import openai
 
-from journeyman.models.http_library import http
 from journeyman.models.model import Cancelled
+
+# The SDK accepts only clients of its own library: httpx2 from version 3 on, httpx before.
+if TYPE_CHECKING:
+    import httpx2 as http
+else:
+    http = import_module("httpx" if openai.__version__.startswith("2.") else "httpx2")
+
+__all__ = ["Connection", "ReadTimeout", "RequestFailed", "certificates", "http", "stream_events"]
 
 POLL_S = 0.1
 """How often the caller checks for cancellation."""

@@ -18,7 +18,6 @@ from journeyman.records.fragment import LogState as LogState
 from journeyman.records.fragment import Mark as Mark
 from journeyman.records.fragment import Skip as Skip
 from journeyman.records.knowledge import EntryChange as EntryChange
-from journeyman.records.knowledge import FileChange as FileChange
 from journeyman.records.knowledge import JournalEntry as JournalEntry
 from journeyman.records.knowledge import Provenance as Provenance
 from journeyman.records.knowledge import Review as Review

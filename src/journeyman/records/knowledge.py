@@ -18,9 +18,6 @@ ReviewStatus = Literal["running", "changed", "unchanged", "incomplete", "failed"
 """`unchanged` is a success: there was nothing worth recording. `incomplete`: it was cut off, or
 said nothing usable, so that it is not known whether there was."""
 
-ReviewScope = Literal["all", "memory", "skills"]
-"""What a review may write."""
-
 
 class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change to one entry of a memory file: added if `before` is None, removed if `after` is
@@ -32,21 +29,12 @@ class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: str | None = None
 
 
-class FileChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The text of a file before and after a change; None where the file does not exist."""
-
-    path: str
-    before: str | None = None
-    after: str | None = None
-
-
 class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change to memory or to a skill: planned, done, or to be undone.
 
     `path` is relative to the folder with memory and skills; `before` and `after` are the whole text
     of that file, None where it does not exist. `entries` lists the changes to the entries of a
-    memory file, in order. `others` are the further files of a deleted skill. `summary` is one line
-    for people.
+    memory file, in order. `summary` is one line for people.
     """
 
     kind: WriteKind
@@ -56,7 +44,6 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: str | None = None
     summary: str = ""
     entries: tuple[EntryChange, ...] = ()
-    others: tuple[FileChange, ...] = ()
 
     @property
     def added(self) -> list[str]:
@@ -77,11 +64,6 @@ class Write(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The number of added or of removed lines, whichever is larger."""
         before, after = (Counter((text or "").splitlines()) for text in (self.before, self.after))
         return max((after - before).total(), (before - after).total())
-
-    @property
-    def files(self) -> tuple[FileChange, ...]:
-        """Every file that the write changes."""
-        return FileChange(path=self.path, before=self.before, after=self.after), *self.others
 
 
 class Provenance(Struct, frozen=True, kw_only=True, omit_defaults=True):

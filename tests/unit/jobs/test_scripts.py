@@ -118,7 +118,7 @@ def test_long_output_keeps_its_beginning_and_end(folder: Path) -> None:
     assert run.output.endswith("xxx\nlast\n")
     assert MAX_OUTPUT < len(run.output) < MAX_OUTPUT + 60
     left_out = 3_000_012 - MAX_OUTPUT
-    assert f"{left_out:,} characters left out" in run.output
+    assert f"{left_out:,} bytes left out" in run.output
 
 
 def test_control_characters_are_replaced(folder: Path) -> None:

@@ -29,7 +29,6 @@ TOOLS = [
                     "limit": {"type": "integer"},
                     "mode": {"type": "string", "enum": ["text", "raw"]},
                     "lines": {"type": "array", "items": {"type": "integer"}},
-                    "at": {"anyOf": [{"type": "string"}, {"type": "null"}]},
                     "also": {"type": ["string", "integer"]},
                     "more": {},
                 },
@@ -68,7 +67,7 @@ def test_a_conversation_with_tools() -> None:
         "\n"
         "Tools:\n"
         'read_file(path: string, limit?: integer, mode?: "text"|"raw", lines?: integer[], '
-        "at?: string|null, also?: string|integer, more?: any): Read a text file.\n"
+        "also?: string|integer, more?: any): Read a text file.\n"
         "skills_list()\n"
         "\n"
         'To use a tool, reply with <tool_call>{"name": ..., "arguments": {...}}</tool_call>. '

@@ -39,7 +39,7 @@ WINDOW = 4096
 @pytest.fixture(scope="module")
 def model() -> Iterator[EmbeddedModel]:
     # One thread: a second would only wait for a processor that other tests use.
-    model = EmbeddedModel(context_tokens=WINDOW, threads=1)
+    model = EmbeddedModel(context_tokens=WINDOW)
     yield model
     model.close()
 
@@ -285,7 +285,7 @@ def test_missing_weights(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_model(tmp_path: Path) -> None:
     (tmp_path / "junk-Q8_0.gguf").write_bytes(b"GGUF junk")
-    model = EmbeddedModel(path=tmp_path / "junk-Q8_0.gguf", context_tokens=512, threads=1)
+    model = EmbeddedModel(path=tmp_path / "junk-Q8_0.gguf", context_tokens=512)
     assert model.name == "junk"
     with pytest.raises(ModelUnavailable, match=r"junk-Q8_0\.gguf"):
         model.ask([says("user", "Hi")])

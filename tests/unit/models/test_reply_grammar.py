@@ -77,19 +77,11 @@ def test_arguments_are_always_an_object(parameters: object, made: dict[str, obje
         pytest.param({"type": "string", "not": {"const": "a"}}, STRING, id="not"),
         pytest.param({"type": "integer", "multipleOf": 5}, {"type": "integer"}, id="multiple"),
         pytest.param(
-            {"type": "integer", "minimum": 1, "maximum": 5},
-            {"type": "integer", "minimum": 1, "maximum": 5},
-            id="bounds",
+            {"type": "integer", "minimum": 1, "maximum": 5}, {"type": "integer"}, id="bounds"
         ),
-        pytest.param(
-            {"type": "integer", "minimum": 5, "maximum": 1},
-            {"type": "integer"},
-            id="contradictory bounds",
-        ),
-        pytest.param({"type": "integer", "minimum": True}, {"type": "integer"}, id="boolean bound"),
         pytest.param(
             {"type": "array", "items": STRING, "maxItems": 3, "uniqueItems": True},
-            {"type": "array", "items": STRING, "maxItems": 3},
+            {"type": "array", "items": STRING},
             id="array",
         ),
         pytest.param(
@@ -110,8 +102,7 @@ def test_arguments_are_always_an_object(parameters: object, made: dict[str, obje
         ),
         pytest.param({"type": "any"}, {}, id="unknown type"),
         pytest.param({"allOf": [STRING, {"maxLength": 5}]}, {}, id="all of"),
-        pytest.param({"$ref": "http://example.com/x.json"}, {}, id="external reference"),
-        pytest.param({"$ref": "#/$defs/missing"}, {}, id="broken reference"),
+        pytest.param({"$ref": "#/$defs/x"}, {}, id="reference"),
         pytest.param(True, {}, id="true"),
         pytest.param(False, {}, id="false"),
         pytest.param({"type": "object"}, {"type": "object"}, id="free object"),

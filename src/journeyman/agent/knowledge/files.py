@@ -6,18 +6,17 @@ import fcntl
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from journeyman.records import FileChange, Write
+from journeyman.records import Write
 from journeyman.records.errors import NotWritten, OutsideProblem
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.secret_values import PLACEHOLDER
 from journeyman.text.atomic_write import replace_file
 from journeyman.text.invisible import BLANK_LETTERS
-from journeyman.text.truncation import one_line
 
 SKILLS = "skills"
 MEMORIES = "memories"
@@ -60,11 +59,6 @@ def read_to_show(path: Path) -> str:
         raise OutsideProblem(
             f"{path} cannot be read: {error.strerror}. Fix its permissions or move it away."
         ) from error
-
-
-def shortened(text: str, limit: int = 80) -> str:
-    """The text on one line, truncated to `limit` characters."""
-    return one_line(text, limit)
 
 
 def normalised(text: str) -> str:
@@ -111,14 +105,7 @@ def safe_to_show(text: str, what: str, where: str) -> str:
 @contextmanager
 def locked(folder: Path, path: str, *, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[None]:
     """Hold the lock of a file of memory or skills. Raise NotWritten."""
-    lock = f"{SKILLS}/.lock" if path.startswith(f"{SKILLS}/") else f"{path}.lock"
-    with held_lock(folder / lock, timeout_s):
-        yield
-
-
-@contextmanager
-def held_lock(lock: Path, timeout_s: float) -> Iterator[None]:
-    """Hold a lock file; it and its folder are created if necessary. Raise NotWritten."""
+    lock = folder / (f"{SKILLS}/.lock" if path.startswith(f"{SKILLS}/") else f"{path}.lock")
     try:
         _make_folder(lock.parent)
         file = lock.open("a")
@@ -143,21 +130,29 @@ def held_lock(lock: Path, timeout_s: float) -> Iterator[None]:
 
 
 def apply_write(folder: Path, write: Write) -> None:
-    """Apply a planned write, under the lock. Raise NotWritten if a file has changed since."""
+    """Apply a planned write, under the lock. Raise NotWritten if the file has changed since."""
+    path = _checked_path(folder, write.path)
+    if read_exactly(path) != write.before:
+        raise NotWritten(
+            f"{path} has changed in the meantime, so nothing was written. Read it again, then try "
+            "again."
+        )
     try:
-        for change in write.files:
-            path = _checked_path(folder, change.path)
-            if read_exactly(path) != change.before:
-                raise NotWritten(
-                    f"{path} has changed in the meantime, so nothing was written. Read it again, "
-                    "then try again."
-                )
-        _replace_files(folder, write.files)
+        if write.after is not None:
+            _make_folder(path.parent)
+            # Scripts stay executable.
+            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
+            replace_file(path, write.after.encode(), mode=mode)
+            return
+        path.unlink(missing_ok=True)
     except OSError as error:
         raise NotWritten(
             f"{error.filename or folder} could not be written: {error.strerror}. "
             "Nothing was changed; check the disk and the permissions of the folder."
         ) from error
+    with suppress(OSError):  # remove the folders of skills that are now empty
+        while folder / SKILLS in (path := path.parent).parents:
+            path.rmdir()
 
 
 def _checked_path(folder: Path, path: str) -> Path:
@@ -175,37 +170,6 @@ def _checked_path(folder: Path, path: str) -> Path:
     if full.is_symlink():
         raise NotWritten(f"{full} is a link, so it was not written. Change the file it points to.")
     return full
-
-
-def _replace_files(folder: Path, changes: Sequence[FileChange]) -> None:
-    """Replace all files. If one fails, the others are restored."""
-    done: list[FileChange] = []
-    try:
-        for change in changes:
-            _replace_file(folder / change.path, change.after)
-            done.append(change)
-    except BaseException:
-        for change in reversed(done):
-            with suppress(OSError):
-                _replace_file(folder / change.path, change.before)
-        raise
-    finally:
-        for change in changes:  # remove the folders of skills that are now empty
-            parent = (folder / change.path).parent
-            with suppress(OSError):
-                while folder / SKILLS in parent.parents:
-                    parent.rmdir()
-                    parent = parent.parent
-
-
-def _replace_file(path: Path, text: str | None) -> None:
-    """Write a file atomically, with the permissions of the old one; None removes it."""
-    if text is None:
-        path.unlink(missing_ok=True)
-        return
-    _make_folder(path.parent)
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600  # scripts stay executable
-    replace_file(path, text.encode(), mode=mode)
 
 
 def _make_folder(folder: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -16,10 +16,10 @@ from journeyman.agent.knowledge.files import (
     find_fault,
     read_exactly,
     read_to_show,
-    shortened,
 )
-from journeyman.records import FileChange, Write
+from journeyman.records import Write
 from journeyman.records.errors import NotWritten, OutsideProblem, WrongInput
+from journeyman.text.truncation import one_line
 
 SKILL_FILE = "SKILL.md"
 FOLDERS = ("references", "templates", "scripts", "assets")
@@ -28,8 +28,6 @@ FOLDERS = ("references", "templates", "scripts", "assets")
 _MAX_NAME = 64
 _MAX_DESCRIPTION = 1024
 _MAX_CHARACTERS = 100_000
-_MAX_BYTES = 1024 * 1024
-
 _MAX_DEPTH = 3
 _MAX_FRONT_MATTER = 16_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -74,15 +72,9 @@ class Skills:
         return sorted(skills, key=lambda skill: (skill.category, skill.name))
 
     def get(self, name: str) -> Skill:
-        """Return a skill by the name of its folder or in its front matter. Raise WrongInput."""
+        """Return a skill by the name of its folder. Raise WrongInput."""
         skills = self.list()
         matches = [skill for skill in skills if name in (skill.name, skill.full_name)]
-        if not matches:
-            matches = [
-                skill
-                for skill in skills
-                if self._front_matter(self._folder / skill.path).name == name
-            ]
         if len(matches) > 1:
             names = ", ".join(skill.full_name for skill in matches)
             raise WrongInput(
@@ -97,7 +89,8 @@ class Skills:
         """Return the text of a skill, or of one of its additional files. Raise WrongInput."""
         skill, file = self.get(name), file or SKILL_FILE
         if file not in (SKILL_FILE, *self.files(name)):
-            raise WrongInput(self._missing_file(skill, file))
+            files = ", ".join(self.files(name)) or "none"
+            raise WrongInput(f"The skill {skill.name} has no file {file!r}. Its files: {files}.")
         text = read_to_show(self._folder / skill.path / file)
         if "\x00" in text and file != SKILL_FILE:
             raise WrongInput(
@@ -110,7 +103,7 @@ class Skills:
         folder = self._folder / self.get(name).path
         names = []
         for subfolder in FOLDERS:
-            for path in _files_below(folder / subfolder):
+            for path in (folder / subfolder).rglob("*"):
                 with suppress(OSError, RuntimeError):  # links may form a cycle
                     if path.resolve().is_relative_to(folder.resolve()) and path.is_file():
                         names.append(path.relative_to(folder).as_posix())
@@ -118,9 +111,9 @@ class Skills:
 
     def create(self, name: str, content: str, category: str | None = None) -> Write:
         """Plan a new skill. Raise NotWritten if it is not allowed."""
-        _raise_if(_find_name_fault(name))
+        _check_name(name, "skill")
         if category:
-            _raise_if(_find_name_fault(category, "category"))
+            _check_name(category, "category")
             if (self._folder / SKILLS / category / SKILL_FILE).exists():
                 raise NotWritten(
                     f"{category} is a skill, so it cannot be a category. Use another category."
@@ -129,64 +122,37 @@ class Skills:
             raise NotWritten(
                 f"The skill {same[0]} already exists. Patch or edit it, or use another name."
             )
-        _raise_if(_find_skill_fault(content, name) or find_fault(content))
+        _check(_find_skill_fault(content, name) or find_fault(content))
         path = "/".join(part for part in (SKILLS, category, name, SKILL_FILE) if part)
         return self._write("create", path, content, f"created {name}")
 
     def edit(self, name: str, content: str) -> Write:
         """Plan a new SKILL.md for a skill. Raise NotWritten."""
-        skill = self._changeable(name)
-        _raise_if(_find_skill_fault(content) or find_fault(content))
+        skill = self.get(name)
+        _check(_find_skill_fault(content) or find_fault(content))
         return self._write("edit", f"{skill.path}/{SKILL_FILE}", content, f"rewrote {skill.name}")
 
-    def patch(
-        self, name: str, old: str, new: str, file: str | None = None, *, replace_all: bool = False
-    ) -> Write:
-        """Plan to replace a piece of a file, at its only occurrence or at all. Raise NotWritten."""
-        skill = self._changeable(name)
-        file = file or SKILL_FILE
-        _raise_if(None if file == SKILL_FILE else _find_path_fault(file))
-        path = f"{skill.path}/{file}"
-        before = read_exactly(self._folder / path)
-        if before is None:
-            raise NotWritten(self._missing_file(skill, file))
+    def patch(self, name: str, old: str, new: str, *, replace_all: bool = False) -> Write:
+        """Plan to replace a piece of a SKILL.md, at its only occurrence or at all. Raise
+        NotWritten.
+        """
+        skill = self.get(name)
+        path = f"{skill.path}/{SKILL_FILE}"
+        before = read_exactly(self._folder / path) or ""
         times = before.count(old) if old else 0
         if times != 1 and not (times and replace_all):
             raise NotWritten(
-                f"“{shortened(old)}” occurs {times} times in {file} of {skill.name}. View the file "
-                "and copy the piece exactly, with some surrounding text, or set replace_all."
+                f"“{one_line(old, 80)}” occurs {times} times in {SKILL_FILE} of {skill.name}. View "
+                "the file and copy the piece exactly, with some surrounding text, or set "
+                "replace_all."
             )
         after = before.replace(old, new)
-        _raise_if(_find_skill_fault(after) if file == SKILL_FILE else _find_size_fault(path, after))
         # Faults that a person put there may stay; the new text must not add any.
-        _raise_if(find_fault(new) or (None if find_fault(before) else find_fault(after)))
-        where = skill.name if file == SKILL_FILE else f"{skill.name}/{file}"
-        return self._write("patch", path, after, f"patched {where}")
+        fault = find_fault(new) or (None if find_fault(before) else find_fault(after))
+        _check(_find_skill_fault(after) or fault)
+        return self._write("patch", path, after, f"patched {skill.name}")
 
-    def delete(self, name: str) -> Write:
-        """Plan to delete a skill. Raise NotWritten if one of its files could not be restored."""
-        skill = self._changeable(name)
-        others = []
-        for path in _files_below(self._folder / skill.path):
-            if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_BYTES:
-                raise NotWritten(
-                    f"{path} cannot be stored in the journal, so deleting the skill {skill.name} "
-                    "could not be undone, and it was not deleted. Delete its folder by hand."
-                )
-            relative = path.relative_to(self._folder).as_posix()
-            if relative != f"{skill.path}/{SKILL_FILE}":
-                others.append(FileChange(path=relative, before=read_exactly(path)))
-        summary = f"deleted {skill.name}"
-        return self._write("delete", f"{skill.path}/{SKILL_FILE}", None, summary, tuple(others))
-
-    def _write(
-        self,
-        action: str,
-        path: str,
-        after: str | None,
-        summary: str,
-        others: tuple[FileChange, ...] = (),
-    ) -> Write:
+    def _write(self, action: str, path: str, after: str, summary: str) -> Write:
         before = read_exactly(self._folder / path)
         if before == after:
             raise NotWritten(
@@ -199,32 +165,14 @@ class Skills:
             before=before,
             after=after,
             summary=f"skill: {summary}",
-            others=others,
         )
-
-    def _missing_file(self, skill: Skill, file: str) -> str:
-        files = ", ".join(self.files(skill.full_name)) or "none"
-        return f"The skill {skill.name} has no file {file!r}. Its files: {files}."
-
-    def _changeable(self, name: str) -> Skill:
-        try:
-            skill = self.get(name)
-        except WrongInput as error:
-            raise NotWritten(str(error)) from error
-        real = (self._folder / skill.path).resolve()
-        if not real.is_relative_to((self._folder / SKILLS).resolve()):
-            raise NotWritten(
-                f"The skill {skill.name} is a link to {real}, so it was not changed. Change it "
-                "there."
-            )
-        return skill
 
     def _skill(self, folder: Path) -> Skill:
         relative = folder.relative_to(self._folder / SKILLS)
         front = self._front_matter(folder)
         return Skill(
             name=folder.name,
-            description=shortened(front.description, _MAX_DESCRIPTION),
+            description=one_line(front.description, _MAX_DESCRIPTION),
             category=relative.parent.as_posix() if len(relative.parts) > 1 else "",
             path=f"{SKILLS}/{relative.as_posix()}",
         )
@@ -282,30 +230,13 @@ def _find_skill_fault(content: str, name: str | None = None) -> str | None:
     return None
 
 
-def _find_name_fault(name: str, what: str = "skill") -> str | None:
-    """Return the fault of the name of a skill or category, if any."""
-    if _NAME.fullmatch(name) and len(name) <= _MAX_NAME:
-        return None
-    return (
-        f"{name!r} cannot be the name of a {what}: use up to {_MAX_NAME} lower-case "
-        "letters, digits, dots, _ and -, beginning with a letter or digit."
-    )
-
-
-def _find_path_fault(file: str) -> str | None:
-    """Return the fault of the path of an additional file, if any."""
-    parts = PurePosixPath(file).parts
-    is_allowed = len(parts) > 1 and parts[0] in FOLDERS
-    is_odd = any(part.startswith(".") or not part.isprintable() for part in parts)
-    if is_allowed and not is_odd and "\\" not in file and str(PurePosixPath(file)) == file:
-        return None
-    folders = ", ".join(f"{folder}/" for folder in FOLDERS)
-    return f"{file!r} is not a valid path for a file of a skill: use a path below one of {folders}."
-
-
-def _find_size_fault(path: str, content: str) -> str | None:
-    is_large = len(content.encode("utf-8", "replace")) > _MAX_BYTES
-    return f"{path} would have more than {_MAX_BYTES:,} bytes. Shorten it." if is_large else None
+def _check_name(name: str, what: str) -> None:
+    """Raise NotWritten if this cannot be the name of a skill or category."""
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
+        raise NotWritten(
+            f"{name!r} cannot be the name of a {what}: use up to {_MAX_NAME} lower-case letters, "
+            "digits, dots, _ and -, beginning with a letter or digit."
+        )
 
 
 def _skill_folders(root: Path) -> Iterator[Path]:
@@ -321,11 +252,6 @@ def _skill_folders(root: Path) -> Iterator[Path]:
                 yield folder
         elif len(folder.relative_to(root).parts) >= _MAX_DEPTH:
             subfolders.clear()
-
-
-def _files_below(folder: Path) -> list[Path]:
-    """Everything below a folder that is not a folder itself, without following links."""
-    return [path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir()]
 
 
 def _parse_yaml(text: str) -> Any:
@@ -345,6 +271,6 @@ def _parse_yaml(text: str) -> Any:
     return None if isinstance(value, str) else value
 
 
-def _raise_if(fault: str | None) -> None:
+def _check(fault: str | None) -> None:
     if fault is not None:
         raise NotWritten(fault)

@@ -1,4 +1,4 @@
-"""The journal of memory and skills: each change is checked, applied, recorded and can be undone."""
+"""The journal of memory and skills: each change is recorded and can be undone."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -8,44 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.review.rules import WriteForbidden
-from journeyman.agent.tools.tool import Invocation, Result, failed, refused
-from journeyman.records import JournalEntry, Review, ReviewId, Write, WriteId, WriteKind
-from journeyman.records.errors import JourneymanError, NotWritten, UnknownReview
+from journeyman.agent.tools.tool import Invocation
+from journeyman.records import JournalEntry, Review, ReviewId, Write, WriteId
+from journeyman.records.errors import NotWritten, UnknownReview
 from journeyman.store.reviews import Reviews
-
-RecordWrite = Callable[[Write, Invocation], None]
-"""Records an applied change in the journal."""
-
-CheckWrite = Callable[[Write, Invocation], None]
-"""Raises WriteForbidden if a rule forbids a planned change."""
-
-
-class JournaledKnowledge(Struct, frozen=True, kw_only=True):
-    """Knowledge with changes that are checked first and recorded in the journal afterwards."""
-
-    knowledge: Knowledge
-    keep: RecordWrite
-    check: CheckWrite
-
-    def change(
-        self, invocation: Invocation, kind: WriteKind, plan: Callable[[], Write]
-    ) -> Write | Result:
-        """Apply a change. Return what was written, or the result of a call that wrote nothing."""
-        try:
-            write = self.knowledge.change(kind, plan, lambda write: self.check(write, invocation))
-            is_recorded = False
-            try:
-                self.keep(write, invocation)
-                is_recorded = True
-            finally:
-                if not is_recorded:
-                    self.knowledge.undo(write)
-        except WriteForbidden as error:
-            return refused(str(error), success=False)
-        except JourneymanError as error:
-            return failed(str(error), success=False)
-        return write
 
 
 def journal_entry(

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from journeyman.agent.conversation import Conversation, Prices, SessionRecorder
 from journeyman.agent.dispatch import Decide, Dispatch, no_approver
-from journeyman.agent.knowledge.knowledge import Knowledge, Target
+from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.loop import Loop
 from journeyman.agent.review.evidence import SessionEvidence
 from journeyman.agent.review.journal import journal_entry
@@ -45,7 +45,7 @@ from journeyman.records import (
     Write,
 )
 from journeyman.records.errors import JourneymanError, UnknownSession
-from journeyman.records.knowledge import ReviewScope, ReviewStatus
+from journeyman.records.knowledge import ReviewStatus
 from journeyman.store.store import Store
 
 INSTRUCTION = (
@@ -58,17 +58,7 @@ INSTRUCTION = (
     "guesses, passing failures, secrets, or what is kept already. Only memory, skills_list, "
     "skill_view and skill_manage can be used now."
 )
-ALLOWED_TOOLS: dict[ReviewScope, tuple[str, ...]] = {
-    "all": ("memory", "skills_list", "skill_view", "skill_manage"),
-    "memory": ("memory",),
-    "skills": ("skills_list", "skill_view", "skill_manage"),
-}
-_LIMITED: dict[ReviewScope, str] = {
-    "all": "",
-    "memory": " This review is about memory only: leave skills as they are.",
-    "skills": " This review is about skills only: leave memory as it is.",
-}
-_LEFT_ALONE = " Do not write to memory with the target {}: the settings forbid it."
+ALLOWED_TOOLS = ("memory", "skills_list", "skill_view", "skill_manage")
 logger = logging.getLogger(__name__)
 
 MAX_REQUESTS = 16
@@ -77,8 +67,6 @@ _CANCEL_WAIT_S = 2.0
 _TASK = "background_review"
 
 _STEP_CHARACTERS = 300
-_MAX_RECENT_WRITES = 500
-_RECENT_S = 30 * 86400.0
 _STATUS: dict[StopReason, ReviewStatus] = {
     "interrupted": "cancelled",
     "model_failed": "failed",
@@ -109,9 +97,6 @@ class Reviewer:
     prices: Prices
     clock: Callable[[], float]
     platform: str = "library"
-    only: ReviewScope = "all"
-    left_alone: Sequence[Target] = ()
-    """The parts of memory that reviews do not write."""
 
     def review(
         self, turn: FinishedTurn, cancelled: Callable[[], bool] = lambda: False
@@ -160,12 +145,8 @@ class Reviewer:
         session = turn.session
         conversation = Conversation(session, turn.messages, lead=turn.lead)
         # A system message: the same instruction in the user's name would provoke needless writes.
-        instruction = conversation.input_message(
-            "system",
-            "".join([INSTRUCTION, _LIMITED[self.only], *map(_LEFT_ALONE.format, self.left_alone)]),
-            self.clock(),
-            kind="harness",
-        )
+        at = self.clock()
+        instruction = conversation.input_message("system", INSTRUCTION, at, kind="harness")
         conversation.messages.append(instruction)
         origin = Provenance(
             origin="background_review",
@@ -188,25 +169,16 @@ class Reviewer:
         )
 
     def _decide_in_review(self, tool: Tool, arguments: dict[str, object]) -> Decision:
-        allowed = ALLOWED_TOOLS[self.only]
-        if tool.name not in allowed:
-            return Decision(
-                answer="refuse",
-                rule="review.only_knowledge",
-                reason=f"This review cannot use {tool.name}, only {', '.join(allowed)}.",
-            )
-        target = arguments.get("target")
-        if tool.name == "memory" and target in self.left_alone:
-            reason = f"The settings keep reviews from writing the target {target}."
-            return Decision(answer="refuse", rule="review.left_alone", reason=reason)
-        return self.decide(tool, arguments)
+        if tool.name in ALLOWED_TOOLS:
+            return self.decide(tool, arguments)
+        reason = f"A review cannot use {tool.name}, only {', '.join(ALLOWED_TOOLS)}."
+        return Decision(answer="refuse", rule="review.only_knowledge", reason=reason)
 
     def _toolbox(self, review: ReviewId, session_evidence: SessionEvidence) -> Toolbox:
         """The agent's tools, with those for memory and skills bound to the rules of a review."""
         rules = WriteRules(
             session_evidence=session_evidence,
             existing_texts=self._existing_texts,
-            recently_changed_lines=self._recently_changed_lines,
             similarity=self.similarity,
             find_risk=self.find_risk,
         )
@@ -230,18 +202,6 @@ class Reviewer:
             return [f"{skill.name} {skill.description}" for skill in skills]
         memory = self.knowledge.memory
         return [*memory.entries("memory"), *memory.entries("user")]
-
-    def _recently_changed_lines(self, path: str) -> int:
-        since = self.clock() - _RECENT_S
-        return sum(
-            entry.write.changed_lines
-            for entry in self.store.reviews.writes(limit=_MAX_RECENT_WRITES)
-            if entry.write.path == path
-            and entry.review is not None
-            and entry.undone_at is None
-            and entry.at >= since
-            and entry.write.before is not None
-        )
 
 
 class _ReviewRecorder(SessionRecorder):

@@ -1,9 +1,10 @@
 """What a review may write: small changes whose evidence is in the session."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from journeyman.agent.knowledge.skills import FOLDERS, SKILL_FILE, parse_front_matter
+from journeyman.agent.knowledge.skills import parse_front_matter
 from journeyman.agent.review.evidence import SessionEvidence
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten
@@ -26,17 +27,16 @@ class WriteForbidden(NotWritten):
 @dataclass(kw_only=True, eq=False)
 class WriteRules:
     """The rules for the writes of one review. `existing_texts` returns the entries or skills of a
-    kind; `recently_changed_lines` counts the lines of a file that recent reviews changed;
-    `similarity` compares a text with others, from 0 to 1; `find_risk` returns why the gate would
-    not allow a command in a text, or an empty string.
+    kind; `similarity` compares a text with others, from 0 to 1; `find_risk` returns why the gate
+    would not allow a command in a text, or an empty string.
     """
 
     session_evidence: SessionEvidence
     existing_texts: Callable[[str], Sequence[str]]
-    recently_changed_lines: Callable[[str], int]
     similarity: Callable[[str, Sequence[str]], Sequence[float]]
     find_risk: Callable[[str], str]
     _viewed: set[str] = field(default_factory=set)
+    _changed_lines: Counter[str] = field(default_factory=Counter)
     _writes: int = 0
 
     def note_view(self, path: str) -> None:
@@ -47,6 +47,7 @@ class WriteRules:
         """Note that a write was applied."""
         self._writes += max(len(write.entries), 1)
         self._viewed.add(write.path)
+        self._changed_lines[write.path] += write.changed_lines
 
     def check(self, write: Write, reference: str) -> None:
         """Raise WriteForbidden if the write must not be made. `reference` names its evidence."""
@@ -88,24 +89,20 @@ class WriteRules:
                     f"A new skill has at most {_MAX_NEW_SKILL_CHARACTERS:,} characters."
                 )
             return
-        if not self._viewed.intersection((write.path, f"{_skill_folder(write.path)}/{SKILL_FILE}")):
+        if write.path not in self._viewed:
             raise WriteForbidden("Read the skill with skill_view before you change it.")
-        if "/scripts/" in write.path:
-            raise WriteForbidden(
-                "A review must not write scripts; only a person may add code that runs."
-            )
         old, new = parse_front_matter(write.before or ""), parse_front_matter(write.after or "")
-        if write.path.endswith(SKILL_FILE) and old.text != new.text:
+        if old.text != new.text:
             raise WriteForbidden(
                 "A review must not change front matter: it decides when a skill is used."
             )
         lines = len((write.before or "").splitlines())
         allowed = max(_MIN_CHANGED_LINES, int(lines * _MAX_CHANGED_SHARE))
-        changed = self.recently_changed_lines(write.path) + write.changed_lines
+        changed = self._changed_lines[write.path] + write.changed_lines
         if changed > allowed:
             raise WriteForbidden(
-                f"Together with recent reviews, this would change {changed} of {lines} lines; "
-                f"{allowed} may change. Patch only what was learned."
+                f"This would change {changed} of {lines} lines; {allowed} may change. Patch only "
+                "what was learned."
             )
 
     def _check_duplicate(self, write: Write, new: str, written_with: Sequence[str]) -> None:
@@ -128,10 +125,3 @@ def check_commands(text: str, find_risk: Callable[[str], str]) -> None:
     """Raise WriteForbidden if a text tells its reader to run a command that needs approval."""
     if risk := find_risk(text):
         raise WriteForbidden(f"It tells a later reader to run something risky. {risk}")
-
-
-def _skill_folder(path: str) -> str:
-    """The folder of the skill that a file belongs to; support files are one level deeper."""
-    parts = path.split("/")
-    inside = [index for index, part in enumerate(parts) if part in FOLDERS]
-    return "/".join(parts[: inside[-1] if inside else -1])

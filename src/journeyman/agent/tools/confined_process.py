@@ -111,14 +111,13 @@ def _supervise(options: LaunchOptions, command: list[str], *, has_namespaces: bo
     except OSError as error:
         os.write(2, f"The command was not run: {error.strerror}.\n".encode())
         return NOT_CONFINED
-    monitor = _ResourceMonitor(options)
     child = os.fork()
     if child == 0:
         os.close(options.report)
         if options.confined:
             sandbox.isolate_from_parent()
         _become(options, command)
-    status = _wait(child, monitor, options)
+    status = _wait(child, options)
     if status is None:
         _kill(-child)
         _kill(child)
@@ -159,34 +158,37 @@ def _become(options: LaunchOptions, command: list[str]) -> None:
         os._exit(NOT_STARTED)
 
 
-def _wait(child: int, monitor: "_ResourceMonitor", options: LaunchOptions) -> int | None:
+def _wait(child: int, options: LaunchOptions) -> int | None:
     """Wait for the command and return its status, or None if it must be ended because it was
     cancelled or exceeded a limit, which is reported.
     """
     poll = select.poll()
     poll.register(0, select.POLLIN)
-    wait_s = _CHECK_S
+    wait_s, next_check = _CHECK_S, time.monotonic() + _CHECK_S
     try:
         poll.register(os.pidfd_open(child), select.POLLIN)
     except (AttributeError, OSError):
         wait_s = 0.02  # unsupported here: the end is noticed a little later
     while True:
-        left = min(monitor.next_check - time.monotonic(), wait_s)
+        left = min(next_check - time.monotonic(), wait_s)
         ready = dict(poll.poll(max(1, int(left * 1000))))
         if 0 in ready:
             return None
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             return status
-        if time.monotonic() < monitor.next_check:
+        if time.monotonic() < next_check:
             continue
         # Unless they are reaped, ended orphans would use up the process numbers.
         for orphan in _children():
             if orphan != child:
                 _reap(orphan)
-        if exceeded := monitor.check():
+        started = time.process_time()
+        if exceeded := _exceeded_limit(options.limits):
             options.notify(exceeded)
             return None
+        took = time.process_time() - started
+        next_check = time.monotonic() + max(_CHECK_S, took * _CHECK_SHARE)
 
 
 def _exit_code(status: int) -> int:
@@ -231,60 +233,30 @@ def _children() -> list[int]:
     return [int(pid) for pid in sandbox.read(f"/proc/self/task/{os.getpid()}/children").split()]
 
 
-class _ResourceMonitor:
-    """Compares what the descendants of this process use with the limits."""
-
-    def __init__(self, options: LaunchOptions) -> None:
-        self._limits, self._folders = options.limits, options.folders
-        self._started = time.time()
-        self._free = [_free_bytes(folder) for folder in self._folders]
-        self.next_check = time.monotonic() + _CHECK_S
-
-    def check(self) -> str:
-        """Return the name of the exceeded limit, or an empty text."""
-        started = time.process_time()
-        exceeded = self._exceeded_limit()
-        took = time.process_time() - started
-        self.next_check = time.monotonic() + max(_CHECK_S, took * _CHECK_SHARE)
-        return exceeded
-
-    def _exceeded_limit(self) -> str:
-        most, cpu, memory, written = (
-            self._limits.get(name, _UNLIMITED) for name in ("processes", "cpu", "memory", "written")
-        )
-        try:
-            names = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-        except OSError:
-            names = []  # not available on this system
-        # The first process of a namespace sees only its descendants.
-        if os.getpid() == 1 and len(names) > most:
-            return "processes"
-        processes = _descendants(names)
-        if len(processes) > most:
-            return "processes"
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = sum(ticks for _, ticks, _ in processes) / os.sysconf("SC_CLK_TCK")
-        if seconds + ended.ru_utime + ended.ru_stime > cpu:
-            return "cpu"
-        resident = sum(pages for _, _, pages in processes) * resource.getpagesize()
-        # Counting shared memory only once is slower, so it is done only where it matters.
-        if resident > memory and memory < 1024 * sum(
-            _proc_value(process, "smaps_rollup", b"\nPss:") for process, _, _ in processes
-        ):
-            return "memory"
-        for folder, free in zip(self._folders, self._free, strict=True):
-            # Only if the disk has filled up, check whether this command did it.
-            if free - _free_bytes(folder) > written and self._written_bytes(processes) > written:
-                return "written"
-        return ""
-
-    def _written_bytes(self, processes: list[tuple[int, int, int]]) -> int:
-        in_files = sum(_size_since(folder, self._started) for folder in self._folders)
-        # Deleted files that are still open take up space too.
-        by_processes = sum(
-            _proc_value(process, "io", b"\nwrite_bytes:") for process, _, _ in processes
-        )
-        return max(in_files, by_processes)
+def _exceeded_limit(limits: dict[str, int]) -> str:
+    """Return the name of the limit that the descendants of this process exceed, if any."""
+    most, cpu, memory = (limits.get(name, _UNLIMITED) for name in ("processes", "cpu", "memory"))
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    except OSError:
+        names = []  # not available on this system
+    # The first process of a namespace sees only its descendants.
+    if os.getpid() == 1 and len(names) > most:
+        return "processes"
+    processes = _descendants(names)
+    if len(processes) > most:
+        return "processes"
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = sum(ticks for _, ticks, _ in processes) / os.sysconf("SC_CLK_TCK")
+    if seconds + ended.ru_utime + ended.ru_stime > cpu:
+        return "cpu"
+    resident = sum(pages for _, _, pages in processes) * resource.getpagesize()
+    # Counting shared memory only once is slower, so it is done only where it matters.
+    if resident > memory and memory < 1024 * sum(
+        _shared_kb(process) for process, _, _ in processes
+    ):
+        return "memory"
+    return ""
 
 
 def _descendants(names: list[str]) -> list[tuple[int, int, int]]:
@@ -305,26 +277,7 @@ def _descendants(names: list[str]) -> list[tuple[int, int, int]]:
     return descendants
 
 
-def _proc_value(process: int, file: str, name: bytes) -> int:
-    """The number after this name in a /proc file of a process."""
-    rest = sandbox.read(f"/proc/{process}/{file}").partition(name)[2].split()
+def _shared_kb(process: int) -> int:
+    """The memory of a process, of which shared memory counts in proportion."""
+    rest = sandbox.read(f"/proc/{process}/smaps_rollup").partition(b"\nPss:")[2].split()
     return int(rest[0]) if rest else 0
-
-
-def _free_bytes(folder: str) -> int:
-    status = os.statvfs(folder)
-    return status.f_bfree * status.f_frsize
-
-
-def _size_since(folder: str, when: float) -> int:
-    """The disk space of the files that were changed since then."""
-    total = 0
-    for inner, _, names in os.walk(folder):
-        for name in names:
-            try:
-                status = os.lstat(f"{inner}/{name}")
-            except OSError:
-                continue
-            if status.st_ctime >= when:
-                total += status.st_blocks * 512
-    return total

@@ -131,7 +131,7 @@ def patch_tool(workspace: Workspace) -> Tool:
         )
         matches = before.count(old) if old else 0
         if not matches or (matches > 1 and not call.arguments.get("replace_all")):
-            raise _patch_error(before, old, matches)
+            raise _patch_error(old, matches)
         if old == new:
             note = "old_string and new_string are the same: nothing was changed."
             return worked(success=True, no_change=True, note=note)
@@ -171,21 +171,14 @@ def _with_line_ends_of(file_text: str, text: str) -> str:
     return text
 
 
-def _patch_error(text: str, old: str, matches: int) -> ToolError:
+def _patch_error(old: str, matches: int) -> ToolError:
     if not old:
         return ToolError("old_string is empty. To write a whole file use write_file.")
     if matches:
-        first, lines = old.partition("\n")[0], text.split("\n")
-        numbers = [str(number) for number, line in enumerate(lines, 1) if first in line]
-        return ToolError(
-            f"Found {matches} matches for old_string. Add lines around it until only one fits, or "
-            "set replace_all.",
-            _hint=f"They are in lines {', '.join(numbers[:10])}.",
-        )
-    return ToolError(
-        "Could not find old_string in the file.",
-        _hint="Read the file again and copy the text exactly.",
-    )
+        reason = f"Found {matches} matches for old_string. Add lines around it until only one fits"
+        return ToolError(f"{reason}, or set replace_all.")
+    hint = "Read the file again and copy the text exactly."
+    return ToolError("Could not find old_string in the file.", _hint=hint)
 
 
 def _diff(path: str, before: str, after: str) -> str:

@@ -8,11 +8,20 @@ from typing import Any
 import msgspec
 
 from journeyman.agent.knowledge.files import safe_to_show
-from journeyman.agent.knowledge.knowledge import Knowledge, Operation, Target
+from journeyman.agent.knowledge.knowledge import Knowledge, Memory, Target
 from journeyman.agent.knowledge.skills import SKILL_FILE, Skills
-from journeyman.agent.review.journal import CheckWrite, JournaledKnowledge, RecordWrite
-from journeyman.agent.tools.tool import Invocation, Result, Tool, failed, parameters, text, worked
-from journeyman.records import Write
+from journeyman.agent.review.rules import WriteForbidden
+from journeyman.agent.tools.tool import (
+    Invocation,
+    Result,
+    Tool,
+    failed,
+    parameters,
+    refused,
+    text,
+    worked,
+)
+from journeyman.records import Write, WriteKind
 from journeyman.records.errors import JourneymanError, NotWritten
 
 _EVIDENCE = text("what shows this: the user's own words quoted, or the id of a call that worked")
@@ -33,30 +42,14 @@ _MEMORY_DESCRIPTION = (
     "Not what was done today, no secrets, nothing that is quickly found again."
 )
 
-_MEMORY_MESSAGES = {
-    "add": "Entry added.",
-    "replace": "Entry replaced.",
-    "remove": "Entry removed.",
-}
+_MEMORY_MESSAGES = {"add": "added", "replace": "replaced", "remove": "removed"}
 
-_REQUIRED = {
-    "create": ("content",),
-    "edit": ("content",),
-    "patch": ("old_string", "new_string"),
-    "delete": (),
-}
+_REQUIRED = {"create": ("content",), "edit": ("content",), "patch": ("old_string", "new_string")}
 """The arguments that each action needs besides the name."""
 
-_SKILL_MESSAGES = {
-    "create": "Skill '{name}' created.",
-    "edit": "Skill '{name}' updated.",
-    "patch": "Skill '{name}' patched.",
-    "delete": "Skill '{name}' deleted.",
-}
+_SKILL_MESSAGES = {"create": "created", "edit": "updated", "patch": "patched"}
 
 _NAME = text("the name of the skill")
-_FILE = text("a file of the skill: references/, templates/, scripts/ or assets/…")
-
 
 _MANAGE = parameters(
     *("action", "name"),
@@ -67,9 +60,8 @@ _MANAGE = parameters(
         "description between lines of ---"
     ),
     category=text("for create: a folder to put the skill into"),
-    old_string=text("for patch: a part of the file, exactly as it is"),
+    old_string=text("for patch: a part of SKILL.md, exactly as it is"),
     new_string=text("for patch: the replacement"),
-    file_path=_FILE,
     replace_all={"type": "boolean", "description": "for patch: replace every occurrence"},
     evidence=_EVIDENCE,
 )
@@ -78,22 +70,39 @@ _MANAGE = parameters(
 def knowledge_tools(
     knowledge: Knowledge,
     *,
-    keep: RecordWrite,
-    check: CheckWrite = lambda _write, _invocation: None,
+    keep: Callable[[Write, Invocation], None],
+    check: Callable[[Write, Invocation], None] = lambda _write, _invocation: None,
     viewed: Callable[[str], None] = lambda _path: None,
 ) -> tuple[Tool, ...]:
     """Return `memory`, `skills_list`, `skill_view` and `skill_manage`. A change is planned, `check`
     may forbid it, it is made, and `keep` adds it to the journal; if that fails, the change is
     undone. `viewed` receives the path of each skill file that was shown.
     """
-    journaled = JournaledKnowledge(knowledge=knowledge, keep=keep, check=check)
     skills = knowledge.skills
+
+    def change(
+        invocation: Invocation, kind: WriteKind, plan: Callable[[], Write]
+    ) -> Write | Result:
+        """Return what was written, or the result of a call that wrote nothing."""
+        try:
+            write = knowledge.change(kind, plan, lambda write: check(write, invocation))
+            try:
+                keep(write, invocation)
+            except BaseException:
+                knowledge.undo(write)
+                raise
+        except WriteForbidden as error:
+            return refused(str(error), success=False)
+        except JourneymanError as error:
+            return failed(str(error), success=False)
+        return write
+
     return (
         Tool(
             name="memory",
             description=_MEMORY_DESCRIPTION,
             parameters=_MEMORY,
-            run=lambda invocation: _memory(journaled, invocation),
+            run=lambda invocation: _memory(knowledge.memory, change, invocation),
             risk="knowledge",
             teaches=False,
         ),
@@ -108,7 +117,11 @@ def knowledge_tools(
         Tool(
             name="skill_view",
             description="Read a skill, or one of its files.",
-            parameters=parameters("name", name=_NAME, file_path=_FILE),
+            parameters=parameters(
+                "name",
+                name=_NAME,
+                file_path=text("one of its files in references/, templates/, scripts/ or assets/"),
+            ),
             run=lambda invocation: _view(skills, viewed, invocation),
             risk="recall",
             teaches=False,
@@ -120,30 +133,28 @@ def knowledge_tools(
                 "Prefer to patch a skill that is there; read it first."
             ),
             parameters=_MANAGE,
-            run=lambda invocation: _manage(journaled, invocation),
+            run=lambda invocation: _manage(skills, change, invocation),
             risk="knowledge",
             teaches=False,
         ),
     )
 
 
-def _memory(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
+_Change = Callable[[Invocation, WriteKind, Callable[[], Write]], Write | Result]
+
+
+def _memory(memory: Memory, change: _Change, invocation: Invocation) -> Result:
     arguments = invocation.arguments
     target: Target = arguments["target"]
-    memory = journaled.knowledge.memory
-    operation = Operation(
-        action=arguments["action"],
-        content=arguments.get("content", ""),
-        old_text=arguments.get("old_text", ""),
-    )
-    write = journaled.change(invocation, target, lambda: memory.plan(target, operation))
+    texts = {name: arguments.get(name, "") for name in ("content", "old_text")}
+    write = change(invocation, target, lambda: memory.plan(target, arguments["action"], **texts))
     entries = memory.entries(target)
     usage = memory.usage(target)
     if isinstance(write, Result):
         shown = [safe_to_show(entry, "entry", target) for entry in entries]
         content = {**write.content, "current_entries": shown, "usage": usage}
         return msgspec.structs.replace(write, content=content)
-    message, count = _MEMORY_MESSAGES[write.action], len(entries)
+    message, count = f"Entry {_MEMORY_MESSAGES[write.action]}.", len(entries)
     return worked(
         success=True, done=True, target=target, usage=usage, entry_count=count, message=message
     )
@@ -182,20 +193,14 @@ def _view(skills: Skills, viewed: Callable[[str], None], invocation: Invocation)
     return worked(success=True, name=skill.name, path=path, content=content, **more)
 
 
-def _manage(journaled: JournaledKnowledge, invocation: Invocation) -> Result:
+def _manage(skills: Skills, change: _Change, invocation: Invocation) -> Result:
     arguments = invocation.arguments
-    write = journaled.change(
-        invocation, "skill", lambda: _plan(journaled.knowledge.skills, arguments)
-    )
+    write = change(invocation, "skill", lambda: _plan(skills, arguments))
     if isinstance(write, Result):
         return write
-    message = _SKILL_MESSAGES[write.action].format(name=arguments["name"])
-    return worked(
-        success=True,
-        message=message,
-        path=write.path,
-        _change={"action": write.action, "summary": write.summary},
-    )
+    message = f"Skill '{arguments['name']}' {_SKILL_MESSAGES[write.action]}."
+    made = {"action": write.action, "summary": write.summary}
+    return worked(success=True, message=message, path=write.path, _change=made)
 
 
 def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:
@@ -207,7 +212,6 @@ def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:
     if action == "create":
         others = {"category": arguments.get("category")}
     elif action == "patch":
-        everywhere = bool(arguments.get("replace_all"))
-        others = {"file": arguments.get("file_path") or None, "replace_all": everywhere}
+        others = {"replace_all": bool(arguments.get("replace_all"))}
     plan: Callable[..., Write] = getattr(skills, action)
     return plan(name, *(arguments[field] for field in _REQUIRED[action]), **others)

@@ -2,7 +2,6 @@
 end of its output are kept in memory, however much it prints.
 """
 
-import codecs
 import marshal
 import os
 import select
@@ -34,7 +33,7 @@ _POLL_S = 0.05
 _GRACE_S = 5.0
 """How long the processes of a command may take to end after they were killed."""
 
-_LIMITS = ("memory", "processes", "written", "cpu")
+_LIMITS = ("memory", "processes", "cpu")
 _FILE_TOO_LARGE = 128 + 25
 _REPORT_BYTES = 4096
 
@@ -58,33 +57,26 @@ class ProcessResult(Struct, frozen=True, kw_only=True):
 
 
 class TruncatedText:
-    """The beginning and the end of a text that arrives in chunks."""
+    """The beginning and the end of a text that arrives in chunks, in bytes."""
 
-    def __init__(self, characters: int) -> None:
-        self._half = max(1, characters // 2)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._head = ""
-        self._tail = ""
-        self._omitted = 0
+    def __init__(self, size: int) -> None:
+        self._half = max(1, size // 2)
+        self._head, self._tail, self._omitted = b"", b"", 0
 
-    def add(self, chunk: bytes, *, last: bool = False) -> None:
-        text = self._decoder.decode(chunk, last)
+    def add(self, chunk: bytes) -> None:
         room = self._half - len(self._head)
-        if room > 0:
-            self._head += text[:room]
-            text = text[room:]
-        self._tail += text
-        over = len(self._tail) - self._half
-        if over > 0:
-            self._tail = self._tail[over:]
-            self._omitted += over
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        over = max(0, len(self._tail) - self._half)
+        self._tail = self._tail[over:]
+        self._omitted += over
 
     @property
     def text(self) -> str:
         if not self._omitted:
-            return self._head + self._tail
-        note = f"[… {self._omitted:,} characters left out …]"
-        return f"{self._head}\n{note}\n{self._tail}"
+            return (self._head + self._tail).decode(errors="replace")
+        head, tail = self._head.decode(errors="ignore"), self._tail.decode(errors="ignore")
+        return f"{head}\n[… {self._omitted:,} bytes left out …]\n{tail}"
 
 
 def run_process(
@@ -176,7 +168,7 @@ def _read_more(process: subprocess.Popen[bytes], output: TruncatedText) -> bool:
     if not poll.poll(_POLL_S * 1000):
         return False
     chunk = os.read(process.stdout.fileno(), _CHUNK)
-    output.add(chunk, last=not chunk)
+    output.add(chunk)
     return not chunk
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from journeyman.agent.tools.process import ProcessResult
 from journeyman.agent.tools.tool import (
     Invocation,
     Result,
@@ -61,7 +60,20 @@ def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             characters=_ANSWER_CHARACTERS,
             cancelled=call.cancelled,
         )
-        return _search_result(ended, limits.search_s)
+        if ended.ending == "cancelled":
+            return interruption(total_count=0, error="Interrupted")
+        if ended.ending == "timeout":
+            reason = f"Search timed out after {limits.search_s:g}s."
+            raise ToolError(f"{reason} Use a simpler pattern or a smaller path.")
+        try:
+            answer = msgspec.json.decode(ended.output, type=dict)
+        except msgspec.DecodeError:
+            last = (ended.output.strip() or f"exit code {ended.exit_code}").splitlines()[-1]
+            raise ToolError(f"The search failed: {last[:200]}") from None
+        if "invalid" in answer:
+            reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
+            raise ToolError(f"{reason}backslash before characters that are meant literally.")
+        return worked(**answer)
 
     return Tool(
         name="search_files",
@@ -81,23 +93,6 @@ def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
         risk="search",
         work="file",
     )
-
-
-def _search_result(ended: ProcessResult, allowed_s: float) -> Result:
-    if ended.ending == "cancelled":
-        return interruption(total_count=0, error="Interrupted")
-    if ended.ending == "timeout":
-        reason = f"Search timed out after {allowed_s:g}s. Use a simpler pattern or a smaller path."
-        raise ToolError(reason)
-    try:
-        answer = msgspec.json.decode(ended.output, type=dict)
-    except msgspec.DecodeError:
-        last = (ended.output.strip() or f"exit code {ended.exit_code}").splitlines()[-1]
-        raise ToolError(f"The search failed: {last[:200]}") from None
-    if "invalid" in answer:
-        reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
-        raise ToolError(f"{reason}backslash before characters that are meant literally.")
-    return worked(**answer)
 
 
 def session_search_tool(search: Search) -> Tool:

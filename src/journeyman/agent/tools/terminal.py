@@ -130,12 +130,10 @@ def _command_problem(command: str) -> str:
         return "the command is empty."
     if "\0" in command:
         return "the command has a NUL character in it. Leave it out."
-    if len(command.encode(errors="replace")) > _LONGEST_COMMAND:
-        return (
-            f"the command is longer than {_LONGEST_COMMAND:,} bytes. Write long text to a file "
-            "with write_file first."
-        )
-    return ""
+    most = (
+        f"the command is longer than {_LONGEST_COMMAND:,} bytes. Write long text to a file first."
+    )
+    return most if len(command.encode(errors="replace")) > _LONGEST_COMMAND else ""
 
 
 def _notes(

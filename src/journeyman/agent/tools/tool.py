@@ -165,7 +165,6 @@ class Resources(Struct, frozen=True, kw_only=True):
     memory_mb: int | None = _DEFAULTS.memory_mb
     processes: int = _DEFAULTS.processes
     file_mb: int = _DEFAULTS.file_mb
-    written_mb: int = _DEFAULTS.written_mb
     cpu_s: int = _DEFAULTS.cpu_s
 
     @property
@@ -177,8 +176,7 @@ class Resources(Struct, frozen=True, kw_only=True):
     @property
     def limits(self) -> dict[str, int]:
         """The limits in bytes and seconds, as an option of `confined_process`."""
-        sizes = {"memory": self._memory_mb, "file": self.file_mb, "written": self.written_mb}
-        sizes = {name: size * _MB for name, size in sizes.items()}
+        sizes = {"memory": self._memory_mb * _MB, "file": self.file_mb * _MB}
         return {**sizes, "processes": self.processes, "cpu": self.cpu_s}
 
     def explain(self, exceeded: str) -> str:
@@ -187,6 +185,5 @@ class Resources(Struct, frozen=True, kw_only=True):
             "memory": f"used more than {self._memory_mb:,} MB of memory (agent.memory_mb)",
             "processes": f"started more than {self.processes:,} processes (agent.processes)",
             "file": f"wrote a file of more than {self.file_mb:,} MB (agent.file_mb)",
-            "written": f"wrote more than {self.written_mb:,} MB (agent.written_mb)",
             "cpu": f"used more than {self.cpu_s:,} s of processor time (agent.cpu_s)",
         }[exceeded]

@@ -1,4 +1,4 @@
-"""Writes hold a lock, overwrite only the content that was read, and are all or nothing."""
+"""Writes hold a lock, overwrite only the content that was read, and leave nothing half done."""
 
 import fcntl
 import stat
@@ -12,7 +12,7 @@ from tests.unit.agent.knowledge.changes import add, commit
 from tests.waiting import LONGEST_S
 
 from journeyman.agent.knowledge.knowledge import Memory
-from journeyman.records import FileChange, Write
+from journeyman.records import Write
 from journeyman.records.errors import NotWritten
 
 
@@ -35,7 +35,7 @@ def mode(path: Path) -> int:
 def test_files_and_folders_are_private_to_the_owner(tmp_path: Path) -> None:
     home = tmp_path / "new" / "home"
     commit(home, skill_write("skills/web/deploy/SKILL.md", None, "text"))
-    commit(home, Memory(home).plan("memory", add("text")))
+    commit(home, Memory(home).plan("memory", **add("text")))
     assert files(home) == {"skills/web/deploy/SKILL.md": "text", "memories/MEMORY.md": "text"}
     for path in home.rglob("*"):
         assert mode(path) == (0o700 if path.is_dir() else 0o600), path
@@ -56,8 +56,8 @@ def test_rewriting_a_script_keeps_it_executable(tmp_path: Path) -> None:
 def test_concurrent_change_is_not_overwritten(tmp_path: Path, found: str | None) -> None:
     home = tmp_path / str(found)
     path = home / "memories" / "USER.md"
-    commit(home, Memory(home).plan("user", add("first")))
-    plan = Memory(home).plan("user", add("second"))
+    commit(home, Memory(home).plan("user", **add("first")))
+    plan = Memory(home).plan("user", **add("second"))
     if found is None:
         path.unlink()
     else:
@@ -65,50 +65,6 @@ def test_concurrent_change_is_not_overwritten(tmp_path: Path, found: str | None)
     with pytest.raises(NotWritten, match="changed in the meantime"):
         commit(home, plan)
     assert (path.read_text() if path.exists() else None) == found
-
-
-def multi_file_write(*changes: tuple[str, str | None, str | None]) -> Write:
-    files = [FileChange(path=path, before=before, after=after) for path, before, after in changes]
-    first, *others = files
-    return Write(
-        kind="skill",
-        action="edit",
-        path=first.path,
-        before=first.before,
-        after=first.after,
-        others=tuple(others),
-    )
-
-
-class TestSeveralFiles:
-    def test_one_conflict_stops_the_whole_write(self, tmp_path: Path) -> None:
-        with pytest.raises(NotWritten, match="changed in the meantime"):
-            commit(
-                tmp_path,
-                multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/b", "was", "b")),
-            )
-        assert files(tmp_path) == {}
-
-    def test_failure_halfway_is_rolled_back(self, tmp_path: Path) -> None:
-        """A file in place of a folder fails only after the files before it are written."""
-        commit(
-            tmp_path,
-            multi_file_write(("skills/a/SKILL.md", None, "a"), ("skills/b/SKILL.md", None, "b")),
-        )
-        before = files(tmp_path)
-        with pytest.raises(NotWritten, match="could not be written"):
-            commit(
-                tmp_path,
-                multi_file_write(
-                    ("skills/a/SKILL.md", "a", "a2"),
-                    ("skills/b/SKILL.md", "b", None),
-                    ("skills/c/SKILL.md", None, "c"),
-                    ("skills/c", None, "a file"),
-                    ("skills/d/SKILL.md", None, "d"),
-                ),
-            )
-        assert files(tmp_path) == before
-        assert sorted(path.name for path in (tmp_path / "skills").iterdir()) == [".lock", "a", "b"]
 
 
 class TestFolders:
@@ -154,10 +110,10 @@ class TestLocks:
         with (tmp_path / "memories" / "USER.md.lock").open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             with pytest.raises(NotWritten, match="Another program holds"):
-                commit(tmp_path, Memory(tmp_path).plan("user", add("tea")), timeout_s=0.05)
-            commit(tmp_path, Memory(tmp_path).plan("memory", add("tea")))
+                commit(tmp_path, Memory(tmp_path).plan("user", **add("tea")), timeout_s=0.05)
+            commit(tmp_path, Memory(tmp_path).plan("memory", **add("tea")))
         assert Memory(tmp_path).entries("user") == ()
-        commit(tmp_path, Memory(tmp_path).plan("user", add("tea")))
+        commit(tmp_path, Memory(tmp_path).plan("user", **add("tea")))
         assert Memory(tmp_path).entries("user") == ("tea",)
 
     def test_concurrent_processes_lose_no_entry(self, tmp_path: Path) -> None:
@@ -165,18 +121,17 @@ class TestLocks:
 import sys
 from pathlib import Path
 from journeyman.agent.knowledge.knowledge import Knowledge
-from journeyman.agent.knowledge.knowledge import Operation
 who, folder = sys.argv[1:]
 knowledge = Knowledge(Path(folder), limits={"memory": 100_000, "user": 100_000})
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(25):
     old = f"{who} {number}"
-    changes = [Operation(action="add", content=old)]
+    changes = [dict(action="add", content=old)]
     if number % 5 == 4:
-        changes += [Operation(action="replace", old_text=old, content=old + " again")]
+        changes += [dict(action="replace", old_text=old, content=old + " again")]
     for change in changes:
-        knowledge.change("memory", lambda: knowledge.memory.plan("memory", change))
+        knowledge.change("memory", lambda: knowledge.memory.plan("memory", **change))
 """
         started = [
             subprocess.Popen(

@@ -66,7 +66,7 @@ def test_poisoned_and_long_text_is_kept_out_of_the_prompt(hermes: Path) -> None:
 def test_hermes_home_keeps_its_format(hermes: Path) -> None:
     knowledge = Knowledge(hermes)
     others = {path: path.read_bytes() for path in hermes.rglob("*") if path.is_file()}
-    knowledge.change("memory", lambda: knowledge.memory.plan("memory", add("Two\nlines")))
+    knowledge.change("memory", lambda: knowledge.memory.plan("memory", **add("Two\nlines")))
     knowledge.change("skill", lambda: knowledge.skills.patch("scrape", "Ask.", "Ask first."))
     memory, skill = hermes / "memories/MEMORY.md", hermes / "skills/web/scrape/SKILL.md"
     assert memory.read_text() == "Shop runs on port 8080\n§\nUse uv, not pip\n§\nTwo\nlines"

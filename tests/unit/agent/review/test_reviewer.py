@@ -396,7 +396,7 @@ class TestUndo:
         )
         memory = workbench.knowledge.memory
         workbench.knowledge.change(
-            "user", lambda: memory.plan("user", replace("German", "The user wants French now."))
+            "user", lambda: memory.plan("user", **replace("German", "The user wants French now."))
         )
         undone = workbench.journal.undo(reviewed.review.id)
         assert undone.entries == ()
@@ -483,27 +483,3 @@ class TestOutcome:
             if not is_as_expected or problem not in review.error:
                 misses.append((name, review.status, review.error))
         assert misses == []
-
-
-class TestScope:
-    def test_a_review_of_memory_leaves_skills_alone_and_the_other_way_round(
-        self, workbench: Workbench
-    ) -> None:
-        finished = workbench.turn(task="Please always answer in German.")
-        line = remember("The user wants answers in German.", "always answer in German")
-        skills = workbench.reviewer(ScriptedModel([line, says("Done.")]))
-        skills.only = "skills"
-        refused = skills.review(finished)
-        assert refused.entries == ()
-        assert "This review cannot use memory" in json.dumps(refused.review.details)
-        memory = workbench.reviewer(ScriptedModel([line, says("Done.")]))
-        memory.only = "memory"
-        assert memory.review(finished).review.status == "changed"
-
-    def test_memory_and_the_user_profile_have_switches(self, workbench: Workbench) -> None:
-        finished = workbench.turn(task="Please always answer in German.")
-        line = remember("The user wants answers in German.", "always answer in German")
-        for left_alone, status in ((("user",), "unchanged"), (("memory",), "changed")):
-            reviewer = workbench.reviewer(ScriptedModel([line, says("Done.")]))
-            reviewer.left_alone = left_alone
-            assert reviewer.review(finished).review.status == status

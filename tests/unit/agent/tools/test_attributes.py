@@ -56,7 +56,7 @@ def test_review_may_use_memory_and_skill_tools(tmp_path: Path) -> None:
     with Journeyman(home=tmp_path, environ={}) as journeyman:
         knowledge = journeyman._agents.knowledge
     bound = knowledge_tools(knowledge, keep=lambda _write, _invocation: None)
-    assert tuple(tool.name for tool in bound) == ALLOWED_TOOLS["all"]
+    assert tuple(tool.name for tool in bound) == ALLOWED_TOOLS
 
 
 def test_agent_guide_documents_each_tool(tools: dict[str, Tool]) -> None:

@@ -133,19 +133,17 @@ class TestPatching:
         assert (root / "a.py").read_text() == "a = 1\nb = 3\n"
 
     @table(
-        ("before", "old", "expected"),
+        ("before", "old", "error"),
         [
-            ("import os\n", "zzzzzzzzzz", ("old_string", "Read the file again")),
-            ("x\ny\nx\n", "x", ("Found 2 matches for old_string.", "They are in lines 1, 3.")),
+            ("import os\n", "zzzzzzzzzz", "Could not find old_string"),
+            ("x\ny\nx\n", "x", "Found 2 matches for old_string."),
         ],
         ids=["missing", "two matches"],
     )
-    def test_failed_replacement_changes_nothing(self, use, root, before, old, expected):
-        error, hint = expected
+    def test_failed_replacement_changes_nothing(self, use, root, before, old, error):
         content = self.patch(use, root, before, old, "a = 2")
         assert not content["success"]
         assert error in content["error"]
-        assert content["_hint"].startswith(hint)
         assert (root / "a.py").read_text() == before
 
     def test_line_endings_are_kept(self, use, root):

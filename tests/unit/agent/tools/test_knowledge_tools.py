@@ -128,17 +128,8 @@ class TestSkills:
         references = tmp_path / "skills" / "web" / "deploy" / "references"
         references.mkdir()
         (references / "a.md").write_text("aa")
-        for arguments in (
-            {"action": "patch", "old_string": "Run", "new_string": "Walk"},
-            {
-                "action": "patch",
-                "file_path": "references/a.md",
-                "old_string": "a",
-                "new_string": "b",
-                "replace_all": True,
-            },
-        ):
-            assert desk("skill_manage", name="deploy", **arguments)["success"]
+        patch = {"old_string": "Run", "new_string": "Walk"}
+        assert desk("skill_manage", name="deploy", action="patch", **patch)["success"]
         assert desk("skills_list")["skills"] == [
             {"name": "deploy", "description": "How to deploy", "category": "web"}
         ]
@@ -151,14 +142,10 @@ class TestSkills:
             "linked_files": ["references/a.md"],
         }
         answer = desk("skill_view", name="deploy", file_path="references/a.md")
-        assert (answer["file"], answer["content"]) == ("references/a.md", "bb")
+        assert (answer["file"], answer["content"]) == ("references/a.md", "aa")
         assert desk.viewed == ["skills/web/deploy/SKILL.md", "skills/web/deploy/references/a.md"]
         desk("skill_manage", action="edit", name="deploy", content=SKILL)
-        desk("skill_manage", action="delete", name="deploy")
-        assert desk("skills_list")["count"] == 0
-        assert [write.action for write, _ in desk.kept] == [
-            "create", "patch", "patch", "edit", "delete",
-        ]  # fmt: skip
+        assert [write.action for write, _ in desk.kept] == ["create", "patch", "edit"]
 
     @table(
         ("action", "reason"),
@@ -192,7 +179,7 @@ class TestChecksAndJournal:
         assert answer["error"] == "The database is away."
         assert answer["current_entries"] == ["tea"]
         for arguments in (
-            {"action": "delete"},
+            {"action": "edit", "content": SKILL + "More."},
             {"action": "patch", "old_string": "Run", "new_string": "Walk"},
         ):
             assert not desk("skill_manage", name="deploy", **arguments)["success"]

@@ -9,10 +9,9 @@ from journeyman.agent.tools.process import TruncatedText
 @given(st.text(), st.integers(min_value=1, max_value=7))
 def test_text_within_the_limit_is_unchanged(text, size):
     data = text.encode(errors="replace")
-    kept = TruncatedText(2 * max(1, len(text)))
+    kept = TruncatedText(2 * max(1, len(data)))
     for start in range(0, len(data), size):
         kept.add(data[start : start + size])
-    kept.add(b"", last=True)
     assert kept.text == data.decode()
 
 
@@ -22,5 +21,8 @@ def test_text_beyond_the_limit_keeps_both_ends(text, size):
     kept = TruncatedText(20)
     for start in range(0, len(data), size):
         kept.add(data[start : start + size])
-    note = f"\n[… {len(text) - 20} characters left out …]\n"
-    assert kept.text == text[:10] + note + text[-10:]
+    head, note, tail = kept.text.split("\n")
+    assert note == f"[… {len(data) - 20} bytes left out …]"
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert min(len(head.encode()), len(tail.encode())) > 10 - len("😀".encode())
