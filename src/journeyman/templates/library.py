@@ -19,6 +19,7 @@ from journeyman.records import (
     SessionId,
     SessionOverview,
     Template,
+    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
@@ -228,6 +229,22 @@ class Library:
                 template.name,
             ),
             default=None,
+        )
+
+    def stats(self) -> TemplateStats:
+        """Return the library in numbers."""
+        versions = self._store.templates.list()
+        newest = {template.name: template for template in versions}.values()
+        uses: Counter[str] = Counter()
+        for template in versions:
+            uses[template.name] += template.used
+        return TemplateStats(
+            total=len(newest),
+            versions=len(versions),
+            by_type=dict(sorted(Counter(template.task_type for template in newest).items())),
+            patterns=sum(len(template.patterns) for template in newest),
+            used=uses.total(),
+            most_used=max(uses, key=lambda name: uses[name]) if uses.total() else "",
         )
 
     def delete(self, reference: str) -> int:

@@ -106,9 +106,6 @@ def why_empty(
     nearest = sorted(candidates, key=lambda candidate: -(candidate.similarity or 0.0))
     if not nearest:
         return ""
-    similarity = nearest[0].similarity
-    if similarity is not None and similarity < limits.floor:
-        return too_far_message(similarity, limits.floor)
     reason = why_not_selected(nearest[0], limits, live)
     return f"Nothing similar can be shown. The nearest: {reason}." if reason else ""
 
@@ -238,7 +235,8 @@ def why_not_selected(candidate: Candidate, limits: OpeningLimits, live: LiveTool
     pattern, similarity = candidate.pattern, candidate.similarity
     if reason := why_not_shown(pattern):
         return reason
-    if similarity is not None and similarity < limits.floor:
+    # For a small model, tools that fit are the guard: a far example still shows the right tool.
+    if similarity is not None and similarity < limits.floor and not limits.alike:
         return f"not similar enough: {similarity:.2f}, below the floor of {limits.floor:.2f}"
     if live is not None and (misfit := live.misfit_of(pattern)):
         return f"it does not fit the current tools: {misfit}"

@@ -397,6 +397,17 @@ class TestTemplates:
         assert filled.templates.pick(tags=["web", "python"]).name == "a"
         assert filled.templates.pick(tags=["web", "rust"], all_tags=True) is None
 
+    def test_stats(self, filled):
+        assert filled.templates.stats().total == 0
+        filled.templates.create("order", name="a", task_type="code")
+        filled.templates.create("order", name="a", task_type="code")
+        filled.templates.create("flight", name="b")
+        filled.opening("return shoes", template="a")
+        stats = filled.templates.stats()
+        assert (stats.total, stats.versions, stats.used, stats.most_used) == (2, 3, 1, "a")
+        assert stats.by_type == {"code": 1, "mixed": 1}
+        assert stats.patterns == sum(len(one.patterns) for one in filled.templates.list())
+
 
 class TestFiles:
     def test_export_and_import(self, filled):
