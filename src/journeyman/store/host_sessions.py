@@ -49,11 +49,8 @@ class HostSessions(Repository):
         values = values_of(session, host_sessions, shown=json_text(session.shown))
         with self._writing("storing a host's session", within_s=within_s) as connection:
             insert = dialect_insert(connection.dialect.name)(host_sessions)
-            changed = {
-                name: insert.excluded[name]
-                for name in values
-                if name not in ("host", "session_id", "at")
-            }
+            names = [name for name in values if name not in ("host", "session_id", "at")]
+            changed = {name: insert.excluded[name] for name in names}
             statement = insert.on_conflict_do_update(
                 index_elements=["host", "session_id"], set_=changed
             )

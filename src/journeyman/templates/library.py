@@ -25,9 +25,8 @@ from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
 from journeyman.store.patterns import merged_by_id
-from journeyman.store.session_filters import SessionFilters, leave_out_bots
+from journeyman.store.session_filters import SessionFilters, describe, leave_out_bots
 from journeyman.store.store import Store
-from journeyman.store.unmatched_filters import describe
 from journeyman.templates.examples import CountTokens, example_tokens
 from journeyman.templates.learner import Learner
 from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
