@@ -36,7 +36,7 @@ from journeyman.templates.agent_tools import shell_command
 from journeyman.templates.commands import commands_of
 from journeyman.templates.experience import Experience, of_people
 from journeyman.templates.opening import Opening
-from journeyman.templates.opening_builder import OpeningBuilder
+from journeyman.templates.opening_builder import OpeningRequest
 from journeyman.templates.playbook import RECURRING, mistake_kind
 from journeyman.templates.ranking import Bm25, is_small_talk, words
 from journeyman.templates.selection import OpeningLimits
@@ -186,9 +186,8 @@ class _Methods:
     def __init__(
         self, store: Store, embedder: Embedder, earlier: Sequence[EpisodeRow], budget: int
     ) -> None:
-        self._embedder = embedder
+        self._store, self._embedder = store, embedder
         self._budget = budget
-        self._openings = OpeningBuilder(store, embedder)
         self._earlier = list(earlier)
         self._experiences: dict[str, Experience] = {}
         counts: Counter[str] = Counter()
@@ -231,7 +230,9 @@ class _Methods:
         experience = self._experience(request.project)
         opening = Opening(task=request.text)
         if not is_small_talk(request.text):
-            opening = self._openings.from_experience(request.text, limits, experience)
+            opening = OpeningRequest(
+                self._store, self._embedder, request.text, limits
+            ).from_experience(experience)
         return _Shown(
             commands=tuple(shown_commands(opening)),
             mistakes=frozenset(

@@ -31,7 +31,7 @@ from journeyman.templates.examples import CountTokens, example_tokens
 from journeyman.templates.learner import Learner
 from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
 from journeyman.templates.mining.miner import type_of
-from journeyman.templates.mining.safety import why_unsafe_anywhere
+from journeyman.templates.mining.safety import why_unsafe
 from journeyman.templates.names import (
     checked_tags,
     checked_template,
@@ -334,7 +334,7 @@ class Library:
         """Yield patterns from a file as they may be stored."""
         for pattern in patterns:
             cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
-            decisions = [why_unsafe_anywhere(step.tool, step.arguments) for step in pattern.steps]
+            decisions = [why_unsafe(step.tool, step.arguments) for step in pattern.steps]
             unsafe_rule = next((decision.rule for decision in decisions if decision), "")
             kept = replace(
                 pattern,

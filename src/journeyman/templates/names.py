@@ -21,7 +21,6 @@ LONGEST_TAG = 40
 _LONGEST_SUGGESTED_NAME = 40
 _FALLBACK_NAME = "template"
 
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])\s*(?:\.|\Z)", re.IGNORECASE)
 _VERSION = re.compile(r"[1-9][0-9]{0,8}\Z")
 _UNSEEN = re.compile(f"[{INVISIBLE_CHARACTERS}]")
 
@@ -34,8 +33,8 @@ def checked_template_name(name: str) -> str:
     if not _is_name(composed):
         raise BadTemplate(
             f"A template cannot be called {_shown(composed)}. A name has 1 to {LONGEST_NAME} "
-            "letters, digits, spaces, '-', '_' or single dots, begins with a letter or a digit, "
-            "ends with neither a space nor a dot, and is not a device name such as NUL."
+            "letters, digits, spaces, '-', '_' or single dots, begins with a letter or a digit "
+            "and ends with neither a space nor a dot."
         )
     return composed
 
@@ -105,14 +104,12 @@ def checked_template(template: Template, *others: str) -> Template:
 
 
 def _is_name(name: str) -> bool:
-    has_valid_ends = name[:1].isalnum() and not name.endswith((" ", "."))
-    is_plain = all(map(_is_word_character, re.sub(r"[ ._-]", "", name)))
     return (
         len(name) <= LONGEST_NAME
-        and has_valid_ends
-        and is_plain
+        and name[:1].isalnum()
+        and not name.endswith((" ", "."))
         and ".." not in name
-        and not _DEVICE.match(name)
+        and all(char in " ._-" or _is_word_character(char) for char in name)
     )
 
 

@@ -18,7 +18,7 @@ from journeyman.records.playbook import Playbook
 from journeyman.records.project import is_in_project
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
-from journeyman.templates.agent_tools import KNOWN_TOOLS, SHELLS, as_shell_call
+from journeyman.templates.agent_tools import KNOWN_TOOLS, SHELLS
 from journeyman.templates.briefing import Briefing, briefing_text, episode_line
 from journeyman.templates.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.templates.experience import (
@@ -113,8 +113,8 @@ class OpeningBuilder:
         opening says why it is empty, that of others the template. Raises WrongInput without task
         and template.
         """
+        request = OpeningRequest(self._store, self._embedder, task, limits, live)
         if template is not None:
-            request = _OpeningRequest(self._store, self._embedder, task, limits, live)
             return request.from_template(template)
         if not task.strip():
             raise WrongInput("An opening needs a task. Describe what the session should do.")
@@ -122,10 +122,9 @@ class OpeningBuilder:
             problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
             return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
         experience = self.experience(project, bots=bots)
-        opening = self.from_experience(task, limits, experience, live=live, style=style)
+        opening = request.from_experience(experience, style)
         if opening.is_empty and experience.project:
-            everything = self.experience(bots=bots)
-            other = self.from_experience(task, limits, everything, live=live, style=style)
+            other = request.from_experience(self.experience(bots=bots), style)
             opening = opening if other.is_empty else other
         if opening.is_empty and experience.bots:
             left_out = f"Sessions of bots left out: {experience.bots:,}; --bots includes them."
@@ -177,21 +176,8 @@ class OpeningBuilder:
         opening = Opening(task="", briefing=briefing)
         return replace(opening, tokens=note_tokens(opening.system, count))
 
-    def from_experience(
-        self,
-        task: str,
-        limits: OpeningLimits,
-        experience: Experience,
-        *,
-        live: LiveTools | None = None,
-        style: Style = "auto",
-    ) -> Opening:
-        """Return the opening for a task from this experience."""
-        request = _OpeningRequest(self._store, self._embedder, task, limits, live)
-        return request.from_experience(experience, style)
 
-
-class _OpeningRequest:
+class OpeningRequest:
     """Builds one opening: a task, its limits, and the tools that the session will have."""
 
     def __init__(
@@ -200,7 +186,7 @@ class _OpeningRequest:
         embedder: Embedder,
         task: str,
         limits: OpeningLimits,
-        live: LiveTools | None,
+        live: LiveTools | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -210,7 +196,7 @@ class _OpeningRequest:
         self._live = live
         self._tools = None if live is None else live.names
 
-    def from_experience(self, experience: Experience, style: Style) -> Opening:
+    def from_experience(self, experience: Experience, style: Style = "auto") -> Opening:
         """Return the opening from what was learned."""
         limits = self._limits
         if limits.tokens <= 0:
@@ -325,21 +311,13 @@ class _OpeningRequest:
         episodes = self._store.episodes.by_row(rows)
         return [
             Candidate(
-                pattern=self._with_own_shell(episode_pattern(episodes[hit.row])),
+                pattern=episode_pattern(episodes[hit.row]),
                 similarity=hit.similarity,
                 score=hit.score,
             )
             for hit in ranked
             if hit.row in episodes and episodes[hit.row].teaches
         ]
-
-    def _with_own_shell(self, pattern: Pattern) -> Pattern:
-        """Return a pattern with the shell calls of another agent as calls of the live shell."""
-        shell = next((name for name in self._tools or () if name in SHELLS), "")
-        if not shell or not (self._live and self._live.misfit_of(pattern)):
-            return pattern
-        steps = tuple(as_shell_call(step, shell) for step in pattern.steps)
-        return replace(pattern, steps=steps)
 
     def _with_single_calls(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates, and the single calls of the nearest ones: where whole episodes are
