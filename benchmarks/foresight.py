@@ -125,7 +125,8 @@ def measure_foresight(
     # What a warm session used, its opening may have suggested.
     warm = {overview.session.id for overview in store.sessions.list(warm=True)}
     later = [episode for episode in later if episode.session not in warm]
-    texts = store.episodes.requests([episode.row for episode in later])
+    whole = store.episodes.by_row([episode.row for episode in later])
+    texts = {row: episode.request for row, episode in whole.items()}
     requests = [
         _Request(
             session=episode.session,
@@ -202,7 +203,8 @@ class _Methods:
             list(dict.fromkeys(use.name for use in episode.facts.commands if use.worked))
             for episode in with_commands
         ]
-        texts = store.episodes.requests([episode.row for episode in with_commands])
+        whole = store.episodes.by_row([episode.row for episode in with_commands])
+        texts = {row: episode.request for row, episode in whole.items()}
         requests = [texts.get(episode.row, "") for episode in with_commands]
         ranking, vectors = Bm25([words(text) for text in requests]), embedder.embed(requests)
         examples = [name for names in self._worked[:_EXAMPLE_COUNT] for name in names]

@@ -145,8 +145,8 @@ def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> No
         return Text.assemble((readable(title), "bold"), readable(rest), dim)
 
     def command_row(row: PlaybookCommand) -> Sequence[formatting.Cell]:
-        worked, request = f"{row.worked} of {row.worked + row.failed}", "".join(row.requests[-1:])
-        return row.sessions, worked, _day(row.last_at), two_lines(row.form, row.purpose or request)
+        worked = f"{row.worked} of {row.worked + row.failed}"
+        return row.sessions, worked, _day(row.last_at), two_lines(row.form, row.purpose)
 
     def mistake_row(row: PlaybookMistake) -> Sequence[formatting.Cell]:
         fix = f"fixed by {remedy_text(row.remedy)}" if row.remedy else ""
@@ -154,8 +154,7 @@ def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> No
         return row.sessions, f"{row.mended} of {row.times}", mistake
 
     def file_row(row: PlaybookFile) -> Sequence[formatting.Cell]:
-        request = "".join(row.requests[-1:])
-        return row.sessions, row.read, row.changed, two_lines(row.path, request)
+        return row.sessions, row.read, row.changed, readable(row.path)
 
     parts: tuple[tuple[str, str, Sequence[Sequence[formatting.Cell]], int], ...] = (
         (

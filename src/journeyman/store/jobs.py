@@ -93,7 +93,7 @@ class Jobs(Repository):
         """Store a new job. Raise WrongInput if its name is taken."""
         with self._writing("storing a job", durable=True) as connection:
             try:
-                connection.execute(jobs.insert().values(_job_values(job)))
+                connection.execute(jobs.insert().values(job_values(job)))
             except sa.exc.IntegrityError:
                 raise WrongInput(
                     f"A job named {job.name!r} already exists. Choose another --name, or change "
@@ -108,7 +108,7 @@ class Jobs(Repository):
                 raise _unknown(name)
             job = change(_job_of(locked))
             try:
-                _set_job(connection, locked.id, _job_values(job))
+                _set_job(connection, locked.id, job_values(job))
             except sa.exc.IntegrityError:
                 raise WrongInput(
                     f"Another job is now named {job.name!r}. Remove that job first."
@@ -270,7 +270,7 @@ class Jobs(Repository):
             open_ &= _is_over(job_runs.c.alive_until, lost_at)
         with self._writing("finishing a run", durable=True) as connection:
             row = _lock_job(connection, run.job)
-            ended = connection.execute(job_runs.update().where(open_).values(_run_values(run)))
+            ended = connection.execute(job_runs.update().where(open_).values(run_values(run)))
             if not ended.rowcount or row is None:
                 return None
             job = settle(_job_of(row))
@@ -281,10 +281,11 @@ class Jobs(Repository):
         """Store what became known about a run after it ended."""
         with self._writing("storing a run") as connection:
             this = job_runs.c.id == run.id
-            connection.execute(job_runs.update().where(this).values(_run_values(run)))
+            connection.execute(job_runs.update().where(this).values(run_values(run)))
 
 
-def _job_values(job: Job) -> dict[str, Any]:
+def job_values(job: Job) -> dict[str, Any]:
+    """Return the column values of a job."""
     return values_of(job, jobs, body=json_text(job))
 
 
@@ -293,7 +294,7 @@ def _state_values(job: Job) -> dict[str, Any]:
     return {name: values[name] for name in _STATE_COLUMNS}
 
 
-def _run_values(run: Run) -> dict[str, Any]:
+def run_values(run: Run) -> dict[str, Any]:
     """Return the column values of a run, except its heartbeat."""
     return values_of(run, job_runs, job_id=run.job, body=json_text(run))
 
@@ -356,6 +357,6 @@ def _is_over(until: sa.ColumnElement[float], now: float) -> sa.ColumnElement[boo
 
 def _insert_run(connection: sa.Connection, run: Run, alive_until: float) -> bool:
     insert = dialect_insert(connection.dialect.name)(job_runs)
-    values = _run_values(run) | {"alive_until": alive_until}
+    values = run_values(run) | {"alive_until": alive_until}
     beginning = insert.values(values).on_conflict_do_nothing().returning(job_runs.c.id)
     return connection.execute(beginning).first() is not None

@@ -19,7 +19,7 @@ from journeyman.text.invisible import INVISIBLE_CHARACTERS
 LONGEST_NAME = 80
 LONGEST_TAG = 40
 _LONGEST_SUGGESTED_NAME = 40
-_FALLBACK_NAME = "template"
+_WORD = re.compile(r"[^\W_]+")
 
 _VERSION = re.compile(r"[1-9][0-9]{0,8}\Z")
 _UNSEEN = re.compile(f"[{INVISIBLE_CHARACTERS}]")
@@ -56,7 +56,12 @@ def parse_reference(reference: str) -> tuple[str, int | None]:
 
 def suggested_name(title: str, fallback: str) -> str:
     """Return a short name made from a session's title, or else from the fallback."""
-    return next(filter(_is_name, map(_joined_words, (title, fallback))), _FALLBACK_NAME)
+    for text in (title, fallback):
+        words = _WORD.findall(unicodedata.normalize("NFC", text.lower()))
+        name = "-".join(words)[:_LONGEST_SUGGESTED_NAME].rstrip("-")
+        if _is_name(name):
+            return name
+    return "template"
 
 
 def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
@@ -116,14 +121,6 @@ def _is_name(name: str) -> bool:
 def _is_word_character(char: str) -> bool:
     is_letter = char.isalnum() or unicodedata.category(char).startswith("M")
     return is_letter and not _UNSEEN.match(char)
-
-
-def _joined_words(text: str) -> str:
-    plain = unicodedata.normalize("NFC", text.lower()).replace("'", "").replace("’", "")
-    words = "".join(char if _is_word_character(char) else " " for char in plain[:1000]).split()
-    while len("-".join(words)) > _LONGEST_SUGGESTED_NAME:
-        words = words[:-1] or [words[0][:_LONGEST_SUGGESTED_NAME]]
-    return "-".join(words)
 
 
 def _shown(text: str) -> str:

@@ -29,7 +29,6 @@ from journeyman.templates.experience import (
 )
 from journeyman.templates.opening import Choice, Opening
 from journeyman.templates.opening_text import note
-from journeyman.templates.playbook import build_playbook
 from journeyman.templates.ranking import (
     Bm25,
     Index,
@@ -157,13 +156,10 @@ class OpeningBuilder:
             return self._experiences[key]
 
     def playbook(self, project: str, *, bots: bool = False) -> Playbook:
-        """Return a project's playbook, with requests for which its commands and files were used."""
+        """Return a project's playbook; an empty one if nothing was learned in the project."""
         experience = self.experience(project, bots=bots)
-        if experience.project != project or not project:
-            return Playbook(project=project)
-        requests = self._store.episodes.requests([episode.row for episode in experience.rows])
-        playbook = build_playbook(project, experience.rows, requests)
-        return replace(playbook, bots=experience.bots)
+        is_own = project and experience.project == project
+        return experience.playbook if is_own else Playbook(project=project)
 
     def for_project(self, project: str, tokens: int) -> Opening:
         """Return the opening of a session in a project before its task is known."""
