@@ -38,11 +38,7 @@ class HostSessions(Repository):
         with self._writing("storing a host's session", within_s=within_s) as connection:
             insert = dialect_insert(connection.dialect.name)(host_sessions)
             connection.execute(insert.on_conflict_do_nothing(), values)
-            columns = host_sessions.c
-            query = host_sessions.select().where(
-                columns.host == values["host"], columns.session_id == values["session_id"]
-            )
-            return _session_of(connection.execute(query).one())
+        return self.find(session.host, session.session_id) or session
 
     def save(self, session: HostSession, *, within_s: float = _PATIENCE_S) -> None:
         """Store the record of a session, in the place of an earlier one."""

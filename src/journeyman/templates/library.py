@@ -367,9 +367,7 @@ class Library:
             ids = [overview.session.id for overview in batch]
             self._learner.learn([id_ for id_ in ids if id_ in missing])
             reasons = self._store.learned.reasons(ids)
-            qualified += [
-                overview for overview in batch if not reasons.get(overview.session.id, "gone")
-            ]
+            qualified += [one for one in batch if not reasons.get(one.session.id, "gone")]
             scanned += len(batch)
             progress(scanned, len(matching))
         return scanned, qualified
