@@ -28,14 +28,14 @@ def test_the_excluding_filter_is_named_with_the_values_that_exist(store: Store) 
             "project": "clo"
         },
         "None matches the recorder 'claude'. There are: hermes, codex.": {"source": "claude"},
-        "None matches the platform 'telegramm'. There are: cron, telegram.": {
+        "None matches the platform 'telegramm'. There are: telegram, cron.": {
             "platform": "telegramm"
         },
         "None matches the recorder or platform 'x'. There are: hermes, codex, cron, telegram.": {
             "origin": "x"
         },
         "None matches the model 'gpt-4'. There are: gpt-5.": {"model": "gpt-4"},
-        "None matches the tag 'Nightly'. There are: a, nightly.": {"tag": "Nightly"},
+        "None matches the tag 'Nightly'. There are: nightly, a.": {"tag": "Nightly"},
         "None matches the minimum of 50 messages.": {"min_messages": 50},
         "None matches the earliest start.": {"since": 1_900_000_000.0},
     }

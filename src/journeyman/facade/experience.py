@@ -407,8 +407,8 @@ class ExperienceFacade(Rooms):
     ) -> "Opening":
         """Return what a session on this task should start with, within the budget: from a
         `project` (its name, or a folder in it), or from the whole library. `tools` are the tool
-        definitions of the session, in any common shape; calls that do not fit them are left
-        out. `style` sets the presentation; by default, the settings for the `model` do.
+        definitions of the session, in any common shape; calls that do not fit them are translated
+        or left out. `style` sets the presentation; by default, the settings for the `model` do.
         With `alike`, it shows the request nearest to the task and others that start the same way,
         which helps small models. Sessions of bots are used only with `bots`, or where there are no
         others.

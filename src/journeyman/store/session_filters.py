@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, TypedDict, Unpack
 
 import msgspec
@@ -130,7 +131,9 @@ def why_no_match(connection: sa.Connection, filters: SessionFilters) -> str:
     reasons = ["No stored session matches."]
     for name, value in used.items():
         if not _count(connection, {name: value}):
-            values = ", ".join(_values(connection, name))
+            known = _values(connection, name)
+            alike = get_close_matches(str(value), known, 3)
+            values = ", ".join([*dict.fromkeys((*alike, *known))][:_MAX_VALUES])
             there_are = f" There are: {values}." if values else ""
             reasons.append(f"None matches the {_phrase(name, value)}.{there_are}")
     if len(reasons) == 1:
@@ -155,4 +158,4 @@ def _values(connection: sa.Connection, name: str) -> list[str]:
             for each in json.loads(value) if name == "tag" else [value]:
                 counts[each] += count
     del counts[""]
-    return sorted(counts, key=lambda value: (-counts[value], value))[:_MAX_VALUES]
+    return sorted(counts, key=lambda value: (-counts[value], value))

@@ -16,6 +16,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from journeyman.records import Step
+
 Operation = Literal[
     "run",
     "run_code",
@@ -69,6 +71,9 @@ SHELLS = frozenset(name for name, rows in _BY_NAME.items() if rows[0].operation 
 """The tools that run commands, as agents call them."""
 
 
+_SHELLS_OF_WORDS = ("shell", "local_shell")
+
+
 class OperationCall(NamedTuple):
     """A call as fields."""
 
@@ -115,6 +120,17 @@ def shell_command(tool: str, arguments: str) -> str:
     """Return the command line of a shell call; empty for any other call."""
     call = find_call(tool, arguments)
     return call.fields.get("command", "") if call else ""
+
+
+def as_shell_call(step: Step, shell: str) -> Step:
+    """Return a shell call of any agent as a call of this shell; any other call as it is."""
+    line = shell_command(step.tool, step.arguments)
+    if not line or step.tool == shell:
+        return step
+    (argument, *_) = _BY_NAME[shell][0].arguments
+    command = ["bash", "-lc", line] if shell in _SHELLS_OF_WORDS else line
+    text = json.dumps({argument: command}, ensure_ascii=False)
+    return msgspec.structs.replace(step, tool=shell, arguments=text)
 
 
 def file_path(tool: str, arguments: str) -> str:

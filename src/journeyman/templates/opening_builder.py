@@ -18,7 +18,7 @@ from journeyman.records.playbook import Playbook
 from journeyman.records.project import is_in_project
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
-from journeyman.templates.agent_tools import KNOWN_TOOLS, SHELLS
+from journeyman.templates.agent_tools import KNOWN_TOOLS, SHELLS, as_shell_call
 from journeyman.templates.briefing import Briefing, briefing_text, episode_line
 from journeyman.templates.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.templates.experience import (
@@ -307,13 +307,21 @@ class OpeningRequest:
         episodes = self._store.episodes.by_row(rows)
         return [
             Candidate(
-                pattern=episode_pattern(episodes[hit.row]),
+                pattern=self._with_own_shell(episode_pattern(episodes[hit.row])),
                 similarity=hit.similarity,
                 score=hit.score,
             )
             for hit in ranked
             if hit.row in episodes and episodes[hit.row].teaches
         ]
+
+    def _with_own_shell(self, pattern: Pattern) -> Pattern:
+        """Return a pattern with the shell calls of another agent as calls of the live shell."""
+        shell = next((name for name in self._tools or () if name in SHELLS), "")
+        if not shell or not (self._live and self._live.misfit_of(pattern)):
+            return pattern
+        steps = tuple(as_shell_call(step, shell) for step in pattern.steps)
+        return replace(pattern, steps=steps)
 
     def _with_single_calls(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates, and the single calls of the nearest ones: where whole episodes are
