@@ -36,7 +36,7 @@ from journeyman.templates.agent_tools import shell_command
 from journeyman.templates.commands import commands_of
 from journeyman.templates.experience import Experience, of_people
 from journeyman.templates.opening import Opening
-from journeyman.templates.opening_builder import OpeningBuilder
+from journeyman.templates.opening_builder import OpeningRequest
 from journeyman.templates.playbook import RECURRING, mistake_kind
 from journeyman.templates.ranking import Bm25, is_small_talk, words
 from journeyman.templates.selection import OpeningLimits
@@ -125,7 +125,8 @@ def measure_foresight(
     # What a warm session used, its opening may have suggested.
     warm = {overview.session.id for overview in store.sessions.list(warm=True)}
     later = [episode for episode in later if episode.session not in warm]
-    texts = store.episodes.requests([episode.row for episode in later])
+    whole = store.episodes.by_row([episode.row for episode in later])
+    texts = {row: episode.request for row, episode in whole.items()}
     requests = [
         _Request(
             session=episode.session,
@@ -186,9 +187,8 @@ class _Methods:
     def __init__(
         self, store: Store, embedder: Embedder, earlier: Sequence[EpisodeRow], budget: int
     ) -> None:
-        self._embedder = embedder
+        self._store, self._embedder = store, embedder
         self._budget = budget
-        self._openings = OpeningBuilder(store, embedder)
         self._earlier = list(earlier)
         self._experiences: dict[str, Experience] = {}
         counts: Counter[str] = Counter()
@@ -203,7 +203,8 @@ class _Methods:
             list(dict.fromkeys(use.name for use in episode.facts.commands if use.worked))
             for episode in with_commands
         ]
-        texts = store.episodes.requests([episode.row for episode in with_commands])
+        whole = store.episodes.by_row([episode.row for episode in with_commands])
+        texts = {row: episode.request for row, episode in whole.items()}
         requests = [texts.get(episode.row, "") for episode in with_commands]
         ranking, vectors = Bm25([words(text) for text in requests]), embedder.embed(requests)
         examples = [name for names in self._worked[:_EXAMPLE_COUNT] for name in names]
@@ -231,7 +232,9 @@ class _Methods:
         experience = self._experience(request.project)
         opening = Opening(task=request.text)
         if not is_small_talk(request.text):
-            opening = self._openings.from_experience(request.text, limits, experience)
+            opening = OpeningRequest(
+                self._store, self._embedder, request.text, limits
+            ).from_experience(experience)
         return _Shown(
             commands=tuple(shown_commands(opening)),
             mistakes=frozenset(

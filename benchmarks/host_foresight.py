@@ -69,7 +69,8 @@ def measure(journeyman: Journeyman, stored: Episodes) -> None:
             uses.update({use.name: use.worked for use in episode.facts.commands if use.worked})
         else:
             later[episode.session].append(episode)
-    texts = stored.requests([one.row for rows in later.values() for one in rows])
+    recorded_episodes = stored.by_row([one.row for rows in later.values() for one in rows])
+    texts = {row: episode.request for row, episode in recorded_episodes.items()}
     ranked = sorted(uses, key=lambda name: (-uses[name], name))
     listed = set([name for name in ranked if not is_everyday(name)][:_LISTED])
     for session in later:

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from journeyman.jobs.runner import JobRunner
 from journeyman.jobs.scheduler import Scheduler
 from journeyman.records.job import Job, JobId, Run, RunId, Schedule
-from journeyman.store.job_tables import job_runs, job_values, jobs, run_values
+from journeyman.store.jobs import job_runs, job_values, jobs, run_values
 from journeyman.store.rows import batches
 from journeyman.store.store import Store
 

@@ -133,7 +133,8 @@ def without_an_index(journeyman: Journeyman) -> float:
     embedder = Embedder()
     began = time.perf_counter()
     store = journeyman._store  # noqa: SLF001
-    requests = list(store.episodes.requests([one.row for one in store.episodes.rows()]).values())
+    episodes = store.episodes.by_row([one.row for one in store.episodes.rows()])
+    requests = [episode.request for episode in episodes.values()]
     task = embedder.embed(tasks()[:1])[0]
     sorted(zip(embedder.embed(requests) @ task, range(len(requests)), strict=True))
     return time.perf_counter() - began

@@ -28,7 +28,7 @@ from journeyman.records import Episode, Message, SessionId
 from journeyman.records.defaults import MOST_PATTERNS
 from journeyman.templates.examples import call_text, note_tokens
 from journeyman.templates.experience import Experience
-from journeyman.templates.opening_builder import OpeningBuilder
+from journeyman.templates.opening_builder import OpeningRequest
 from journeyman.templates.opening_text import note
 from journeyman.templates.ranking import Bm25, words
 from journeyman.templates.selection import OpeningLimits
@@ -115,7 +115,6 @@ def main() -> None:
         store = journeyman._store  # noqa: SLF001 - episodes are chosen here
         rows = store.episodes.rows()
         episodes = store.episodes.by_row([row.row for row in rows])
-        openings = OpeningBuilder(store, embedder)
         for runs in tasks.values():
             needed = frozenset[str]().union(*(run.used_well for run in runs))
             if not needed:
@@ -125,7 +124,8 @@ def main() -> None:
             library = [episodes[row.row] for row in others if episodes[row.row].teaches]
             text = runs[0].said_first
             experience = Experience("", others, embedder)
-            opening = openings.from_experience(text, OpeningLimits(tokens=asked.budget), experience)
+            limits = OpeningLimits(tokens=asked.budget)
+            opening = OpeningRequest(store, embedder, text, limits).from_experience(experience)
             chosen.append(len(opening.choices))
             matching = by_words(library, text)
             ways = {

@@ -98,8 +98,6 @@ def kept(store: Store) -> list[Episode]:
         )
         assert SearchKeys(**{name: getattr(row, name) for name in _KEY_NAMES}) == _keys(one)
         assert row.facts == EpisodeFacts(one.commands, one.files, one.mistakes)
-    asked = store.episodes.requests([one.row for one in rows])
-    assert asked == {row.row: one.request for row, one in zip(rows, found, strict=True)}
     return found
 
 
@@ -328,9 +326,4 @@ class TestReading:
         assert list(store.episodes.by_row(rows[::-1]).values()) == [
             one for one in backwards if one.session != "b"
         ]
-        assert store.episodes.requests([rows[4], rows[2], rows[0]]) == {
-            rows[0]: "request 1 of a",
-            rows[4]: "request 1 of c",
-        }
         assert list(store.episodes.by_row([]).values()) == []
-        assert store.episodes.requests([]) == {}

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from journeyman.records.errors import UnknownJob, WrongInput
 from journeyman.records.job import Job, JobId, JobState, Run, RunId, Schedule
-from journeyman.store.job_tables import job_values, jobs
 from journeyman.store.store import Store
 
 NOW = 1_800_000_000.0
@@ -348,9 +347,8 @@ class TestClaims:
 
     def test_one_of_two_concurrent_claims_wins(self, store: Store, database_url: str) -> None:
         made = [a_job(f"{number:08x}") for number in range(60)]
-        rows = [job_values(job) for job in made]
-        with store._engine.begin() as connection:
-            connection.execute(jobs.insert(), rows)
+        for job in made:
+            store.jobs.add(job)
         lead(store)
         barrier = Barrier(2)
 

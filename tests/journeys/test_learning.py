@@ -301,7 +301,6 @@ WRONG_INPUT = {
     "a path as a name": (("templates", "build", "../x"), BadTemplate, "cannot be called"),
     "a null in a name": (("templates", "build", "a\x00b"), BadTemplate, "cannot be called"),
     "a long name": (("templates", "build", "x" * 300), BadTemplate, "cannot be called"),
-    "a reserved name": (("templates", "build", "con"), BadTemplate, "device"),
     "no such version": (("templates", "show", "depot@7"), UnknownTemplate, "depot@7"),
     "nothing to delete": (("templates", "delete", "nope", "--yes"), UnknownTemplate, "nope"),
     "nothing to export": (("templates", "export", "nope"), UnknownTemplate, "nope"),

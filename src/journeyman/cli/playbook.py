@@ -124,13 +124,11 @@ def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> No
         return Text.assemble((readable(title), "bold"), readable(rest), dim)
 
     def command_row(row: PlaybookCommand) -> Sequence[formatting.Cell]:
-        worked, request = f"{row.worked} of {row.worked + row.failed}", "".join(row.requests[-1:])
-        return (
-            row.sessions,
-            worked,
-            formatting.local_time(row.last_at)[:10],
-            two_lines(row.form, row.purpose or request),
+        worked, last = (
+            f"{row.worked} of {row.worked + row.failed}",
+            formatting.local_time(row.last_at),
         )
+        return row.sessions, worked, last[:10], two_lines(row.form, row.purpose)
 
     def mistake_row(row: PlaybookMistake) -> Sequence[formatting.Cell]:
         fix = f"fixed by {remedy_text(row.remedy)}" if row.remedy else ""
@@ -138,8 +136,7 @@ def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> No
         return row.sessions, f"{row.mended} of {row.times}", mistake
 
     def file_row(row: PlaybookFile) -> Sequence[formatting.Cell]:
-        request = "".join(row.requests[-1:])
-        return row.sessions, row.read, row.changed, two_lines(row.path, request)
+        return row.sessions, row.read, row.changed, readable(row.path)
 
     parts: tuple[tuple[str, str, list[Sequence[formatting.Cell]], int], ...] = (
         ("Commands that work", "worked last command", [*map(command_row, playbook.commands)], 20),

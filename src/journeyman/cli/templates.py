@@ -22,6 +22,7 @@ from journeyman.records import (
     ImportedTemplate,
     LateChange,
     Template,
+    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MIN_MESSAGES
 
@@ -98,6 +99,21 @@ def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) 
         counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
         note = f"\nIn quarantine, and never in an opening: {counts}."
         console.print(formatting.safe_text(note), style="yellow")
+
+
+def _show_stats(console: Console, stats: TemplateStats) -> None:
+    if not stats.total:
+        console.print(_NO_TEMPLATES)
+        return
+    types = ", ".join(f"{number:,} {name}" for name, number in stats.by_type.items())
+    versions = formatting.pluralize(stats.versions, "version")
+    fields = {
+        "templates": f"{stats.total:,} ({types}), {versions} in total",
+        "patterns": f"{stats.patterns:,} in the newest versions",
+        "used": formatting.pluralize(stats.used, "time"),
+        "most used": stats.most_used,
+    }
+    formatting.print_fields(console, fields, width=11)
 
 
 @click.group()
@@ -220,6 +236,17 @@ def show(journeyman: Journeyman, reference: str, **_shown: bool) -> Template:
       journeyman templates show web@1 --full | less
     """
     return journeyman.templates.redacted(reference)
+
+
+@context.command(templates, render=_show_stats)
+def stats(journeyman: Journeyman) -> TemplateStats:
+    """Show how many templates there are, of which types, and how often they were used.
+
+    Examples:
+      journeyman templates stats
+      journeyman templates stats --json
+    """
+    return journeyman.templates.stats()
 
 
 @context.command(

@@ -13,7 +13,9 @@ from journeyman.logs.discovery import default_locations
 from journeyman.logs.importer import Importer
 from journeyman.records import (
     Call,
+    Fragment,
     JudgedSession,
+    Pattern,
     SessionId,
     SessionOverview,
     Usage,
@@ -193,14 +195,26 @@ class ExperienceFacade(Rooms):
         )
         return found.profile()
 
-    def _judged_messages(self, messages: Sequence[Mapping[str, Any]]) -> JudgedSession:
+    def extract_patterns(
+        self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
+    ) -> tuple[Pattern, ...]:
+        """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
+        from journeyman.templates.mining.miner import mine
+
+        fragment, judged = self._judged_messages(messages, outcome)
+        trivial = frozenset(self.settings.trivial_tools)
+        return mine(fragment.session, fragment.messages, judged, trivial=trivial).patterns
+
+    def _judged_messages(
+        self, messages: Sequence[Mapping[str, Any]], outcome: float | None = None
+    ) -> tuple[Fragment, JudgedSession]:
         from journeyman.logs.chat import conversation_fragment
         from journeyman.templates.session_judge import judged_calls, judged_session
 
-        facts = {"id": None, "source": "mine", "outcome": None}
+        facts = {"id": None, "source": "mine", "outcome": outcome}
         fragment = conversation_fragment(messages, facts, now=self._clock())
         calls = judged_calls(fragment.messages, self.judge)
-        return judged_session(fragment.session, len(fragment.messages), calls)
+        return fragment, judged_session(fragment.session, len(fragment.messages), calls)
 
     def grouped(
         self,
@@ -235,7 +249,7 @@ class ExperienceFacade(Rooms):
         from journeyman.store.session_filters import leave_out_bots
 
         if messages is not None:
-            found = redacted_record([self._judged_messages(messages)])
+            found = redacted_record([self._judged_messages(messages)[1]])
             return Reliability(found, self._left_out(include_trivial=include_trivial))
         if sessions is None:
             leave_out_bots(chosen)

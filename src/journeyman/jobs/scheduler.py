@@ -161,9 +161,6 @@ class Scheduler:
         pending = self.jobs.look(now, most=max(0, self.workers - len(self._active)))
         if not self._lead(pending, now):
             return 0
-        for id_ in pending.unread:
-            self._report(f"The job {id_} cannot be read by this version, and is paused.")
-            self.jobs.set_aside(id_, "it cannot be read by the installed version")
         if self.timer() >= self._grace_until:
             for run in pending.lost:
                 if run.id not in self._active:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 class PlaybookCommand(Struct, frozen=True, kw_only=True):
     """A command that works in the project. `form` is its most common form, `piped` the most common
-    way of truncating or filtering its output. `requests` are a few that it served.
+    way of truncating or filtering its output.
     """
 
     name: str
@@ -18,7 +18,6 @@ class PlaybookCommand(Struct, frozen=True, kw_only=True):
     failed: int = 0
     last_at: float | None = None
     purpose: str = ""
-    requests: tuple[str, ...] = ()
 
     @property
     def reliability(self) -> float:
@@ -43,14 +42,13 @@ class PlaybookMistake(Struct, frozen=True, kw_only=True):
 
 
 class PlaybookFile(Struct, frozen=True, kw_only=True):
-    """A file that is read or changed repeatedly, and requests that involved it."""
+    """A file that is read or changed repeatedly."""
 
     path: str
     sessions: int = 0
     read: int = 0
     changed: int = 0
     last_at: float | None = None
-    requests: tuple[str, ...] = ()
 
 
 class Playbook(Struct, frozen=True, kw_only=True):

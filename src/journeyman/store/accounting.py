@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import time as clock_time
 from typing import Any, NamedTuple, Protocol, Unpack, get_args
 
 from journeyman.records import Tokens, Usage
@@ -18,6 +19,7 @@ from journeyman.store.store import Store
 _TOKENS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")
 _PROMPT = ("input_tokens", "cache_read_tokens", "cache_write_tokens")
 _DAY_S = 86_400
+_NOON = clock_time(12)
 _PERIODS = ("day", "week")
 
 PROMPT_SIZES = (32_000, 100_000, 128_000, 200_000, 256_000, 272_000, 512_000)
@@ -37,7 +39,7 @@ class Prices(Protocol):
 
 class _CallGroup(NamedTuple):
     """What the calls that are summed together have in common. `has_tokens`: every call has its
-    input and output tokens. `is_estimate`: the recorder estimated the cost.
+    input and output tokens. `is_estimate`: the cost is not a recorded one.
     """
 
     key: str
@@ -49,13 +51,8 @@ class _CallGroup(NamedTuple):
     has_tokens: bool
 
 
-class _PricedGroup(NamedTuple):
-    """The sums over a group of calls, of what is known, and their cost."""
-
-    sums: Counter[str]
-    has_tokens: bool
-    cost_usd: float | None
-    is_estimate: bool
+_Priced = tuple[_CallGroup, Counter[str], float | None]
+"""The sums over a group of calls, of what is known, and their cost."""
 
 
 class Accounting:
@@ -126,7 +123,7 @@ class Accounting:
                 day,
                 sum(prompt > size * calls for size in PROMPT_SIZES),
                 has_cost=used["cost_usd"] is not None,
-                is_estimate=origin == "estimated",
+                is_estimate=origin == "estimated" or used["cost_usd"] is None,
                 has_tokens=None not in (used["input_tokens"], used["output_tokens"]),
             )
             sessions[key].add(session)
@@ -135,9 +132,10 @@ class Accounting:
             for name, value in used.items():
                 if value is not None:
                     counts[name] += value
-        groups = defaultdict[str, list[_PricedGroup]](list)
+        groups = defaultdict[str, list[_Priced]](list)
         for group, counts in sums.items():
-            groups[group.key].append(self._priced(group, counts))
+            cost = counts["cost_usd"] if group.has_cost else self._estimated(group, counts)
+            groups[group.key].append((group, counts, cost))
         lines = [_line(key, len(sessions[key]), priced) for key, priced in groups.items()]
         everything = [priced for line_groups in groups.values() for priced in line_groups]
         return lines, _line("", len(set().union(*sessions.values())), everything)
@@ -150,20 +148,15 @@ class Accounting:
             return None
         return datetime.fromtimestamp(at, self._zone).date()
 
-    def _priced(self, group: _CallGroup, sums: Counter[str]) -> _PricedGroup:
-        if group.has_cost:
-            return _PricedGroup(sums, group.has_tokens, sums["cost_usd"], group.is_estimate)
-        cost = self._estimated(group, sums) if group.has_tokens else None
-        return _PricedGroup(sums, group.has_tokens, cost, is_estimate=True)
-
     def _estimated(self, group: _CallGroup, sums: Counter[str]) -> float | None:
         """Return the price of the average call times the number of calls. Tokens are whole numbers:
         the remainder of the average is priced as one small call.
         """
-        day, calls = group.day, sums["api_calls"]
-        at = None
-        if day is not None:
-            at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
+        if not group.has_tokens:
+            return None
+        calls, at = sums["api_calls"], None
+        if group.day is not None:
+            at = datetime.combine(group.day, _NOON, UTC).timestamp()
         known = {name: sums[name] for name in _TOKENS if name in sums}
         average = Tokens(**{name: value // calls for name, value in known.items()})
         remainder = Tokens(**{name: value % calls for name, value in known.items()})
@@ -173,28 +166,24 @@ class Accounting:
         return each * calls + (self._prices(group.model, remainder, at=at) or 0.0)
 
 
-def _line(key: str, sessions: int, priced: Sequence[_PricedGroup]) -> UsageLine:
-    costs = [group.cost_usd for group in priced if group.cost_usd is not None]
-    estimates = [
-        group.cost_usd for group in priced if group.cost_usd is not None and group.is_estimate
-    ]
+def _line(key: str, sessions: int, priced: Sequence[_Priced]) -> UsageLine:
+    costs = [cost for _, _, cost in priced if cost is not None]
+    estimates = [cost for group, _, cost in priced if cost is not None and group.is_estimate]
     cost = math.fsum(costs) if costs else None
-    share = None if cost is None else math.fsum(estimates) / cost if cost else 0.0
+    total = sum((sums for _, sums, _ in priced), Counter[str]())
     return UsageLine(
         key=key,
         sessions=sessions,
-        api_calls=sum(group.sums["api_calls"] for group in priced),
+        api_calls=total["api_calls"],
         cost_usd=cost,
-        unknown_tokens=sum(group.sums["api_calls"] for group in priced if not group.has_tokens),
-        unknown_cost=sum(group.sums["api_calls"] for group in priced if group.cost_usd is None),
-        estimated_share=share,
-        **{name: _known_sum(priced, name) for name in _TOKENS},
+        unknown_tokens=sum(sums["api_calls"] for group, sums, _ in priced if not group.has_tokens),
+        unknown_cost=sum(sums["api_calls"] for _, sums, cost in priced if cost is None),
+        estimated_share=None if cost is None else math.fsum(estimates) / cost if cost else 0.0,
+        **{
+            name: total[name] if any(name in sums for _, sums, _ in priced) else None
+            for name in _TOKENS
+        },
     )
-
-
-def _known_sum(priced: Sequence[_PricedGroup], name: str) -> int | None:
-    known = [group.sums[name] for group in priced if name in group.sums]
-    return sum(known) if known else None
 
 
 def _period(day: date | None, by: UsageBy) -> str:

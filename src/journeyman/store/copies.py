@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
-from msgspec import Struct
 
-from journeyman.records import Message, Tokens
+from journeyman.records import Tokens
 from journeyman.records.copies import MessageTrace, copies_of_parent, text_trace
 from journeyman.store.rows import batches, decode_details, select_in
 from journeyman.store.session_counts import call_ids, recount, session_counts
@@ -36,48 +35,34 @@ _TRACED = (
 )
 
 
+_Keys = set[str | tuple[str, str]]
+"""The keys of a session's messages, and the ids of its calls and results."""
+
 _USED = usage.c["at", "model", "task", *Tokens.__struct_fields__]
 
 
-class NewMessages(Struct):
-    """What a transaction adds to a session, as far as copies depend on it: its first message, and
-    the keys of its summaries.
-    """
-
-    position: int | None = None
-    key: str = ""
-    summaries: list[str] = []
-
-    def add(self, message: Message) -> None:
-        if self.position is None or message.position < self.position:
-            self.position, self.key = message.position, message.key
-        if message.kind == "summary":
-            self.summaries.append(message.key)
-
-
-def root_key(key: str) -> str:
+def root_key(connection: sa.Connection, row_id: int) -> str:
     """Return the key of a session's first message if such keys are unique everywhere, else ""."""
+    query = sa.select(messages.c.key).where(messages.c.session_row == row_id)
+    key = connection.execute(query.order_by(messages.c.position).limit(1)).scalar() or ""
     return key if _UUID.fullmatch(key) else ""
 
 
-def holders_of_copies(
-    connection: sa.Connection, session_id: str, root: str, summaries: Collection[str]
-) -> set[int]:
+def holders_of_copies(connection: sa.Connection, row_id: int) -> set[int]:
     """Return the rows of the sessions that may hold copies of a session's messages: children that
     continue it, and those that begin with the same message or at one of its summaries.
     """
     columns = sessions.c
-    continues = (columns.parent_id == session_id, columns.lineage.in_(_COPYING))
-    holders = set(connection.execute(sa.select(columns.row_id).where(*continues)).scalars())
-    roots = [key for key in (root, *summaries) if root_key(key)]
     query = sa.select(columns.row_id)
-    return holders | {row.row_id for row in select_in(connection, query, columns.root, roots)}
-
-
-def summary_keys(connection: sa.Connection, row_id: int) -> list[str]:
-    """Return the keys of the summaries in a session."""
-    these = (messages.c.session_row == row_id, messages.c.kind == "summary")
-    return list(connection.execute(sa.select(messages.c.key).where(*these)).scalars())
+    this = connection.execute(sessions.select().where(columns.row_id == row_id)).one()
+    continues = (columns.parent_id == this.id, columns.lineage.in_(_COPYING))
+    holders = set(connection.execute(query.where(*continues)).scalars())
+    if this.root:
+        is_summary = (messages.c.session_row == row_id, messages.c.kind == "summary")
+        summaries = connection.execute(sa.select(messages.c.key).where(*is_summary)).scalars()
+        begins_there = select_in(connection, query, columns.root, {this.root, *summaries})
+        holders.update(row.row_id for row in begins_there)
+    return holders - {row_id}
 
 
 def refresh(connection: sa.Connection, row_ids: Iterable[int]) -> None:
@@ -136,14 +121,6 @@ def _repeated_usage(connection: sa.Connection, parent_row: int, row_id: int) -> 
     return {key for key, values in recorded(row_id).items() if values in known}
 
 
-def ends_in_copies(connection: sa.Connection, row_id: int, before: int) -> bool:
-    """Return whether the last message before this position is a copy, so that more may follow."""
-    these = (messages.c.session_row == row_id, messages.c.position < before)
-    last = messages.c.position.desc()
-    query = sa.select(messages.c.copied).where(*these).order_by(last).limit(1)
-    return bool(connection.execute(query).scalar())
-
-
 def _traces(connection: sa.Connection, row_id: int) -> tuple[list[str], list[MessageTrace]]:
     keys, traces = [], []
     for row in connection.execute(_TRACED, {"this_row": row_id}):
@@ -160,30 +137,18 @@ def _traces(connection: sa.Connection, row_id: int) -> tuple[list[str], list[Mes
     return keys, traces
 
 
-class _Keys(Struct):
-    """The keys of a session's messages, its calls and its results."""
-
-    messages: set[str] = set()
-    calls: set[str] = set()
-    results: set[str] = set()
-
-
 def _fork_changes(connection: sa.Connection, session: Any) -> list[sa.Update]:
     earlier = _earlier_sessions(connection, session)
     copied: set[str] = set()
     copied_usage: set[str] = set()
     if earlier:
         rows = [row.row_id for row, _ in earlier]
-        all_keys = [keys for _, keys in earlier]
-        known = set[str]().union(*(keys.messages for keys in all_keys))
-        calls = set[str]().union(*(keys.calls for keys in all_keys))
-        results = set[str]().union(*(keys.results for keys in all_keys))
+        known = _Keys().union(*(keys for _, keys in earlier))
         for row in select_in(connection, _KEYED, messages.c.session_row, [session.row_id]):
-            asked = call_ids(row.tool_calls)
             # Lines of one answer may be grouped in another way in the fork.
-            is_known_call = bool(asked) and calls.issuperset(asked)
-            is_known_result = row.role == "tool" and row.tool_call_id in results
-            if row.key in known or is_known_call or is_known_result:
+            asked = _call_keys(row)
+            is_known_result = row.role == "tool" and ("result", row.tool_call_id) in known
+            if row.key in known or (asked and asked <= known) or is_known_result:
                 copied.add(row.key)
         copied_usage = _usage_keys(connection, [session.row_id]) & _usage_keys(connection, rows)
     return [
@@ -221,14 +186,16 @@ def _earlier_sessions(connection: sa.Connection, session: Any) -> list[tuple[Any
 
 
 def _keys(connection: sa.Connection, rows: Collection[int]) -> dict[int, _Keys]:
-    keys = {row: _Keys() for row in rows}
+    keys: dict[int, _Keys] = {row: set() for row in rows}
     for row in select_in(connection, _KEYED, messages.c.session_row, rows):
-        of_session = keys[row.session_row]
-        of_session.messages.add(row.key)
-        of_session.calls.update(call_ids(row.tool_calls))
+        keys[row.session_row] |= {row.key, *_call_keys(row)}
         if row.role == "tool":
-            of_session.results.add(row.tool_call_id)
+            keys[row.session_row].add(("result", row.tool_call_id))
     return keys
+
+
+def _call_keys(row: Any) -> _Keys:
+    return {("call", id_) for id_ in call_ids(row.tool_calls)}
 
 
 def _age(row: Any) -> tuple[float, str]:
@@ -249,8 +216,8 @@ def _lineage_changes(
         return []
     parent = decode_details(session.details).get(_FORKED_FROM)
     if parent is None and earlier:
-        own = _keys(connection, [session.row_id])[session.row_id].messages
-        shared = {row.id: len(own & keys.messages) for row, keys in earlier}
+        own = _keys(connection, [session.row_id])[session.row_id]
+        shared = {row.id: len(own & keys) for row, keys in earlier}
         parent = max(shared, key=lambda id_: shared[id_])
     lineage = None if parent is None else "branch"
     if (session.parent_id, session.lineage) == (parent, lineage):

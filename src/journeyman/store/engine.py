@@ -18,17 +18,15 @@ from journeyman.store.rows import select_in
 _PAUSE_S = 0.02
 
 
-def connect(url: str, *, busy_timeout_s: float, cache_mb: int = 32) -> sa.Engine:
-    """Return an engine for a database URL, creating the SQLite file and its folder if necessary.
-    Each connection caches up to `cache_mb` of the file in memory.
-    """
+def connect(url: str, *, busy_timeout_s: float) -> sa.Engine:
+    """Return an engine for a database URL, creating the SQLite file and its folder if necessary."""
     advice = "Use sqlite:////absolute/path.db or postgresql://user@host/name."
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:
         raise BadSetting(f"The database URL {url!r} cannot be read. {advice}") from error
     if parsed.drivername == "sqlite":
-        return _sqlite(parsed, busy_timeout_s, cache_mb)
+        return _sqlite(parsed, busy_timeout_s)
     if parsed.get_backend_name() == "postgresql":
         return _postgresql(parsed)
     raise BadSetting(f"The database {parsed.drivername!r} is not supported. {advice}")
@@ -132,7 +130,7 @@ def _reason(error: sa.exc.DBAPIError) -> str:
     return str(error.orig).strip().splitlines()[0] if error.orig else str(error)
 
 
-def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
+def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
     if not url.database or url.database == ":memory:":
         raise BadSetting("The SQLite database needs a path: use sqlite:////absolute/path.db.")
     path = Path(url.database)
@@ -156,7 +154,7 @@ def _sqlite(url: sa.URL, busy_timeout_s: float, cache_mb: int) -> sa.Engine:
         _use_wal(cursor, busy_timeout_s)
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute(f"PRAGMA cache_size=-{cache_mb}000")
+        cursor.execute("PRAGMA cache_size=-32000")
         cursor.execute("PRAGMA temp_store=MEMORY")
         cursor.close()
 

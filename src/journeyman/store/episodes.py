@@ -78,12 +78,6 @@ class Episodes(Repository):
         by_row = {row.row_id: _episode(row) for row in stored}
         return {row: by_row[row] for row in rows if row in by_row}
 
-    def requests(self, rows: Sequence[int]) -> dict[int, str]:
-        """Return the text of the requests with these row ids."""
-        query = sa.select(episodes.c.row_id, episodes.c.request)
-        stored = self._read_in("reading episodes", query, episodes.c.row_id, rows)
-        return {row.row_id: row.request for row in stored}
-
 
 def episode_values(session_row: int, episode: Episode, keys: SearchKeys) -> dict[str, Any]:
     """Return the column values of an episode."""

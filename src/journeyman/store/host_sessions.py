@@ -38,22 +38,15 @@ class HostSessions(Repository):
         with self._writing("storing a host's session", within_s=within_s) as connection:
             insert = dialect_insert(connection.dialect.name)(host_sessions)
             connection.execute(insert.on_conflict_do_nothing(), values)
-            columns = host_sessions.c
-            query = host_sessions.select().where(
-                columns.host == values["host"], columns.session_id == values["session_id"]
-            )
-            return _session_of(connection.execute(query).one())
+        return self.find(session.host, session.session_id) or session
 
     def save(self, session: HostSession, *, within_s: float = _PATIENCE_S) -> None:
         """Store the record of a session, in the place of an earlier one."""
         values = values_of(session, host_sessions, shown=json_text(session.shown))
         with self._writing("storing a host's session", within_s=within_s) as connection:
             insert = dialect_insert(connection.dialect.name)(host_sessions)
-            changed = {
-                name: insert.excluded[name]
-                for name in values
-                if name not in ("host", "session_id", "at")
-            }
+            names = [name for name in values if name not in ("host", "session_id", "at")]
+            changed = {name: insert.excluded[name] for name in names}
             statement = insert.on_conflict_do_update(
                 index_elements=["host", "session_id"], set_=changed
             )

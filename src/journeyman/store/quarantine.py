@@ -34,10 +34,9 @@ _EXCLUSIONS: sa.Select[Any] = (
     .join(quarantine_decisions, quarantine_decisions.c.key == kept_out.c.key, isouter=True)
     .order_by(sessions.c.row_id)
 )
-RELEASED = sa.select(quarantine_decisions.c.key).where(
+_RELEASED = sa.select(quarantine_decisions.c.key).where(
     quarantine_decisions.c.decision == "released"
 )
-"""The keys that a person released."""
 
 
 class Quarantine(Repository):
@@ -76,8 +75,7 @@ class Quarantine(Repository):
 
     def released(self) -> frozenset[str]:
         """Return the keys that a person released."""
-        with self._reading("reading the quarantine") as connection:
-            return read_released(connection)
+        return frozenset(row.key for row in self._read("reading the quarantine", _RELEASED))
 
     def release(self, keys: Iterable[str], *, by: str = "") -> Sequence[Quarantined]:
         """Allow these to be learned: the next learning run mines their sessions again. Return them
@@ -154,18 +152,13 @@ def _find(prefix: str, by_key: Mapping[str, Quarantined]) -> Quarantined:
     raise WrongInput(f"More than one key starts with {prefix!r}: {shown}. Use more characters.")
 
 
-def read_released(connection: sa.Connection) -> frozenset[str]:
-    """Return the keys that a person released, on an open connection."""
-    return frozenset(connection.execute(RELEASED).scalars())
-
-
 def without_stale_decisions(
     connection: sa.Connection, results: Mapping[SessionId, MinedSession]
 ) -> dict[SessionId, MinedSession]:
     """Return the results without those of sessions in which something was released, or a release
     withdrawn, after they were mined: these sessions are mined again.
     """
-    released = read_released(connection)
+    released = frozenset(connection.execute(_RELEASED).scalars())
     return {
         id_: session
         for id_, session in results.items()

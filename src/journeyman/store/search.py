@@ -32,26 +32,20 @@ _LONGEST_WORD = 500
 """Limits of a query. PostgreSQL indexes no word longer than about 2,000 bytes."""
 
 
-def argument_texts(arguments: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts and numbers in a call's arguments, each with the name of its argument. If the
-    arguments are not JSON, they are one text without a name.
-    """
+def _argument_texts(arguments: str) -> Iterator[str]:
+    """Yield the texts and numbers in a call's arguments; all as one text if they are not JSON."""
     try:
-        decoded = msgspec.json.decode(arguments)
+        pending = [msgspec.json.decode(arguments)]
     except (ValueError, RecursionError):
-        yield "", arguments
+        yield arguments
         return
-    named = decoded.items() if isinstance(decoded, dict) else [("", decoded)]
-    pending = [(name, value) for name, value in named][::-1]
     while pending:
-        name, value = pending.pop()
-        if isinstance(value, str):
-            yield name, value
-        elif isinstance(value, dict | list):
+        value = pending.pop()
+        if isinstance(value, dict | list):
             items = value.values() if isinstance(value, dict) else value
-            pending += [(name, item) for item in items][::-1]
+            pending += [*items][::-1]
         elif value is not None and not isinstance(value, bool):
-            yield name, str(value)
+            yield str(value)
 
 
 def call_text(calls: Iterable[ToolCall]) -> str | None:
@@ -62,7 +56,7 @@ def call_text(calls: Iterable[ToolCall]) -> str | None:
     for call in calls:
         room = _CALL_CHARACTERS
         texts.append(call.name)
-        for _, text in argument_texts(call.arguments):
+        for text in _argument_texts(call.arguments):
             texts.append(text[:room])
             room -= len(text)
             if room <= 0:
@@ -235,7 +229,7 @@ def _hit(
 ) -> SearchHit:
     places = [("", clean(row.text))]
     for call in _decode_calls(row.tool_calls or b"[]"):
-        texts = [text for _, text in argument_texts(clean(call.arguments))]
+        texts = _argument_texts(clean(call.arguments))
         places.append((call.name, "\n".join((call.name, *texts))))
     # Where most of the query is; the text of the message wins a tie.
     tool, text = max(places, key=lambda place: _distinct_matches(pattern, place[1]))

@@ -19,14 +19,7 @@ from journeyman.records.host import REPORTED_USAGE
 from journeyman.records.opening_marks import marked_opening
 from journeyman.records.session import REDACTED_DETAIL
 from journeyman.store import rows
-from journeyman.store.copies import (
-    NewMessages,
-    ends_in_copies,
-    holders_of_copies,
-    mark_copies,
-    refresh,
-    root_key,
-)
+from journeyman.store.copies import holders_of_copies, mark_copies, refresh, root_key
 from journeyman.store.rows import dialect_insert, storable, upsert, values_of
 from journeyman.store.search import index_new_messages
 from journeyman.store.session_counts import session_counts
@@ -55,8 +48,8 @@ _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
 class _OpenSession(msgspec.Struct):
     """A session in this transaction: its stored id, its own id, its row `before` the transaction,
     the `baseline` that the fragments add to (the row before, or None once the session is read
-    completely again), the facts to set, and what the `new` messages tell about copies. Its text is
-    `redacted`, or as it was recorded, or None while there is none.
+    completely again), and the facts to set. Its text is `redacted`, or as it was recorded, or None
+    while there is none.
     """
 
     id: SessionId
@@ -67,7 +60,6 @@ class _OpenSession(msgspec.Struct):
     baseline: Any
     redacted: bool | None = None
     facts: dict[str, Any] = {}
-    new: NewMessages = msgspec.field(default_factory=NewMessages)
 
 
 class SessionWriter:
@@ -102,7 +94,7 @@ class SessionWriter:
         if fragment.replaces and (is_recorded_text or (is_own and opened.baseline is not None)):
             self._clear(opened)
         if is_recorded_text and fragment.replaces:
-            opened.facts, opened.new = {"log": log}, NewMessages()
+            opened.facts = {"log": log}
         elif is_recorded_text:
             opened.facts["details"] = _EMPTY_FACTS["details"]
         opened.redacted = is_redacted
@@ -111,7 +103,6 @@ class SessionWriter:
             opened.facts["log"] = log
         opened.facts |= rows.session_facts(fragment.session)
         for message in fragment.messages:
-            opened.new.add(message)
             if message.role in _OPENING_ROLES and (opening := marked_opening(message.text)):
                 opened.facts.setdefault("opening", opening)
             self._messages.append(rows.message_values(row_id, message))
@@ -223,48 +214,29 @@ class SessionWriter:
 
     def _mark_copies(self, written: Sequence[_OpenSession]) -> None:
         """Mark the copies in the written sessions, and in others that have copies of them."""
-        holders: set[int] = set()
         for opened in written:
             self._write_origin(opened)
+        all_holders = (holders_of_copies(self._connection, opened.row_id) for opened in written)
+        holders = set[int]().union(*all_holders)
         for opened in written:
-            root, summaries = opened.facts["root"], opened.new.summaries
-            holders |= holders_of_copies(self._connection, opened.id, root, summaries)
-        for opened in written:
-            row_id = opened.row_id
-            if row_id in holders or self._may_hold_copies(opened):
-                mark_copies(self._connection, row_id)
+            facts, this = opened.facts, sessions.c.row_id == opened.row_id
+            parent = facts.get("parent_id", opened.baseline and opened.baseline.parent_id)
+            if facts["root"] or parent is not None or opened.row_id in holders:
+                mark_copies(self._connection, opened.row_id)
                 query = sa.select(sessions.c.parent_id, sessions.c.lineage)
-                this = sessions.c.row_id == row_id
-                opened.facts |= self._connection.execute(query.where(this)).mappings().one()
+                facts |= self._connection.execute(query.where(this)).mappings().one()
         refresh(self._connection, holders.difference(opened.row_id for opened in written))
 
     def _write_origin(self, opened: _OpenSession) -> None:
         """Write where a session comes from ahead of its other facts: copies are found by it."""
-        baseline, facts = opened.baseline, opened.facts
-        if baseline is None or not (baseline.root or baseline.messages):
-            facts["root"] = root_key(storable(opened.new.key))
-        else:
-            facts["root"] = baseline.root
-        stated = facts if baseline is not None else {**_EMPTY_FACTS, **facts}
+        facts, before = opened.facts, opened.before
+        facts["root"] = root_key(self._connection, opened.row_id)
+        stated = facts if opened.baseline is not None else {**_EMPTY_FACTS, **facts}
         origin = {name: stated[name] for name in _ORIGIN if name in stated}
-        before = opened.before
         if any(
             (origin["root"], origin.get("parent_id"), before and (before.root or before.parent_id))
         ):
             self._connection.execute(_UPDATE_SESSION, {"this_row": opened.row_id, **origin})
-
-    def _may_hold_copies(self, opened: _OpenSession) -> bool:
-        if opened.facts["root"]:
-            return True
-        baseline, position = opened.baseline, opened.new.position
-        if baseline is None:
-            return opened.facts.get("parent_id") is not None
-        # Copies stand at the beginning: what is added later is none, unless it continues them.
-        return (
-            baseline.parent_id is not None
-            and position is not None
-            and ends_in_copies(self._connection, opened.row_id, position)
-        )
 
     def _write_session(self, opened: _OpenSession) -> SessionChange:
         """Set the facts and counts of a session; return how it changed."""

@@ -5,7 +5,8 @@ verdicts.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise, takewhile
+from itertools import pairwise
+from os.path import commonprefix
 from typing import Any, Unpack, cast
 
 import msgspec
@@ -28,14 +29,13 @@ from journeyman.records import (
 from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
 from journeyman.records.fragment import ExportedSession
 from journeyman.store import rows
-from journeyman.store.copies import holders_of_copies, refresh, summary_keys
+from journeyman.store.copies import holders_of_copies, refresh
 from journeyman.store.engine import Repository
 from journeyman.store.patterns import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
 from journeyman.store.search import SearchOrder, erase_deleted_words, find_messages
-from journeyman.store.session_filters import SessionFilters, conditions
+from journeyman.store.session_filters import SessionFilters, conditions, why_no_match
 from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
-from journeyman.store.unmatched_filters import explain
 
 LONGEST_LINEAGE = 1000
 
@@ -106,7 +106,10 @@ class Sessions(Repository):
             rows = select_in(connection, sa.select(sessions.c.id), beginning, prefixes)
             alike = sorted(row.id for row in rows)
         # Of sorted ids, each has the longest common beginning with one of its neighbours.
-        shared = [_shared(*pair) for pair in pairwise(alike)]
+        shared = [
+            len(commonprefix(pair))  # noqa: RUF071 - ids, not paths
+            for pair in pairwise(alike)
+        ]
         lengths = map(max, [0, *shared], [*shared, 0])
         return {
             id_: id_[: max(_MIN_ID, length + 1)]
@@ -261,7 +264,7 @@ class Sessions(Repository):
         """
         chosen = {name: value for name, value in filters.items() if name not in ("limit", "offset")}
         with self._reading("listing sessions") as connection:
-            return explain(connection, cast("SessionFilters", chosen))
+            return why_no_match(connection, cast("SessionFilters", chosen))
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates
@@ -277,21 +280,13 @@ class Sessions(Repository):
             if row is None:
                 raise _unknown(session_id)  # another process deleted it first
             remove_learned(connection, [row])
-            root = connection.execute(sa.select(sessions.c.root).where(this)).scalar_one()
-            summaries = summary_keys(connection, row) if root else ()
-            holders = holders_of_copies(connection, overview.session.id, root, summaries) - {row}
+            holders = holders_of_copies(connection, row)
             connection.execute(sessions.delete().where(this))
             refresh(connection, holders)
             connection.execute(deleted.insert(), {"id": overview.session.id})
             erase_deleted_words(connection)
         self._erase_log()
         return overview
-
-
-def _shared(one: str, other: str) -> int:
-    """Return how many characters two ids have in common at their beginning."""
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:

@@ -44,9 +44,7 @@ class Store(Repository):
         only_looking: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        # A store that is only inspected reads most pages once.
-        cache_mb = 2 if only_looking else 32
-        super().__init__(connect(url, busy_timeout_s=busy_timeout_s, cache_mb=cache_mb))
+        super().__init__(connect(url, busy_timeout_s=busy_timeout_s))
         try:
             with translate_errors(self._engine.url, "opening the database"):
                 self.is_ready = prepare_schema(self._engine, only_look=only_looking)

@@ -5,7 +5,6 @@ everything that a session's task has used of a model so far: it replaces everyth
 before, including fields it leaves out, because the numbers of one report belong together.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Unpack
@@ -14,7 +13,7 @@ import sqlalchemy as sa
 
 from journeyman.records import Tokens, Usage
 from journeyman.records.errors import UnknownSession
-from journeyman.records.usage import IN_TOTAL, validated_usage
+from journeyman.records.usage import IN_TOTAL
 from journeyman.store.engine import Repository
 from journeyman.store.rows import (
     dialect_insert,
@@ -25,8 +24,6 @@ from journeyman.store.rows import (
 )
 from journeyman.store.session_filters import SessionFilters, conditions
 from journeyman.store.tables import sessions, usage
-
-logger = logging.getLogger(__name__)
 
 _COUNTS = Tokens.__struct_fields__
 _USED: sa.Select[Any] = (
@@ -42,25 +39,24 @@ _USED: sa.Select[Any] = (
 
 class UsageStore(Repository):
     """The usage of the stored sessions (`store.usage`). Counting must never keep an answer from
-    a person: an invalid count is treated as unknown and logged. Only a missing session
-    (UnknownSession) or a failing database is an error.
+    a person: an invalid count is treated as unknown. Only a missing session (UnknownSession) or a
+    failing database is an error.
     """
 
     def add(self, session_id: str, increment: Usage) -> None:
         """Count one answer of a model. Repeating a key replaces its numbers; if a total includes
         that key already, nothing changes.
         """
-        counted = _checked(session_id, increment)
         with self._writing("counting usage") as connection:
             row = _locked(connection, session_id)
-            connection.execute(_put(connection.dialect.name), usage_values(row, counted))
+            connection.execute(_put(connection.dialect.name), usage_values(row, increment))
 
     def set_total(self, session_id: str, total: Usage) -> None:
         """Set what a session's task has used of a model so far. This replaces everything counted
         for the three; fields that the total leaves out become unknown. The three have one total,
         whatever its key. Later increments are added to it.
         """
-        values = usage_values(0, _checked(session_id, total))
+        values = usage_values(0, total)
         model, task = values["model"], values["task"]
         values["key"] = "total:" + json_text([model, task])
         with self._writing("counting usage") as connection:
@@ -90,13 +86,6 @@ class UsageStore(Repository):
         query = sa.select(sa.func.count()).select_from(sessions).where(*conditions(**filters))
         with self._reading("counting sessions") as connection:
             return int(connection.execute(query).scalar_one())
-
-
-def _checked(session_id: str, reported: Usage) -> Usage:
-    counted, invalid = validated_usage(reported)
-    if invalid:
-        logger.info("Usage of session %s: no valid count in %s.", session_id, ", ".join(invalid))
-    return counted
 
 
 def _locked(connection: sa.Connection, session_id: str) -> int:

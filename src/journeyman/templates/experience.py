@@ -9,7 +9,6 @@ from itertools import accumulate, takewhile
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from journeyman.models.embedder import DIMENSIONS, Embedder
@@ -58,11 +57,8 @@ def of_people(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
     return [row for row in rows if row.platform.lower() not in BOT_PLATFORMS] or [*rows]
 
 
-class LikelyCommand(Struct, frozen=True, kw_only=True):
-    """A command, and how likely a task is to need it."""
-
-    command: PlaybookCommand
-    score: float
+LikelyCommand = tuple[PlaybookCommand, float]
+"""A command, and how likely a task is to need it."""
 
 
 class Experience:
@@ -126,8 +122,7 @@ class Experience:
             4,
         )
         return [
-            LikelyCommand(command=commands[at], score=float(scores[at]))
-            for at in np.argsort(-scores, kind="stable").tolist()
+            (commands[at], float(scores[at])) for at in np.argsort(-scores, kind="stable").tolist()
         ]
 
     def _usage_among(self, nearest: Sequence[Ranked]) -> NDArray[np.float64]:
@@ -203,12 +198,9 @@ def build_briefing(
     left out.
     """
     has_shell = tools is None or not SHELLS.isdisjoint(tools)
-    likely = [
-        candidate
-        for candidate in likely[:MOST_COMMANDS]
-        if has_shell and candidate.score >= LEAST_SCORE
+    commands = [
+        command for command, score in likely[:MOST_COMMANDS] if has_shell and score >= LEAST_SCORE
     ]
-    commands = [candidate.command for candidate in likely]
     mistakes = [
         mistake
         for mistake in _mistakes_by_nearness(experience, ranked)
@@ -241,9 +233,7 @@ def project_briefing(experience: Experience, budget: int, count: CountTokens) ->
     commands, without those that every agent knows, and its recurring mistakes.
     """
     most_used = [
-        LikelyCommand(command=command, score=0.0)
-        for command in experience.playbook.commands
-        if not is_everyday(command.name)
+        (command, 0.0) for command in experience.playbook.commands if not is_everyday(command.name)
     ]
     briefing = build_briefing(experience, (), most_used, budget, count)
     return msgspec.structs.replace(briefing, for_task=False)

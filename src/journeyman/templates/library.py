@@ -19,19 +19,19 @@ from journeyman.records import (
     SessionId,
     SessionOverview,
     Template,
+    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.redaction.redactor import Redactor
 from journeyman.store.patterns import merged_by_id
-from journeyman.store.session_filters import SessionFilters, leave_out_bots
+from journeyman.store.session_filters import SessionFilters, describe, leave_out_bots
 from journeyman.store.store import Store
-from journeyman.store.unmatched_filters import describe
 from journeyman.templates.examples import CountTokens, example_tokens
 from journeyman.templates.learner import Learner
 from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
 from journeyman.templates.mining.miner import type_of
-from journeyman.templates.mining.safety import why_unsafe_anywhere
+from journeyman.templates.mining.safety import why_unsafe
 from journeyman.templates.names import (
     checked_tags,
     checked_template,
@@ -230,6 +230,22 @@ class Library:
             default=None,
         )
 
+    def stats(self) -> TemplateStats:
+        """Return the library in numbers."""
+        versions = self._store.templates.list()
+        newest = {template.name: template for template in versions}.values()
+        uses: Counter[str] = Counter()
+        for template in versions:
+            uses[template.name] += template.used
+        return TemplateStats(
+            total=len(newest),
+            versions=len(versions),
+            by_type=dict(sorted(Counter(template.task_type for template in newest).items())),
+            patterns=sum(len(template.patterns) for template in newest),
+            used=uses.total(),
+            most_used=max(uses, key=lambda name: uses[name]) if uses.total() else "",
+        )
+
     def delete(self, reference: str) -> int:
         """Delete a template, or one version of it, and return how many versions were deleted.
         Raises UnknownTemplate.
@@ -318,7 +334,7 @@ class Library:
         """Yield patterns from a file as they may be stored."""
         for pattern in patterns:
             cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
-            decisions = [why_unsafe_anywhere(step.tool, step.arguments) for step in pattern.steps]
+            decisions = [why_unsafe(step.tool, step.arguments) for step in pattern.steps]
             unsafe_rule = next((decision.rule for decision in decisions if decision), "")
             kept = replace(
                 pattern,
@@ -351,9 +367,7 @@ class Library:
             ids = [overview.session.id for overview in batch]
             self._learner.learn([id_ for id_ in ids if id_ in missing])
             reasons = self._store.learned.reasons(ids)
-            qualified += [
-                overview for overview in batch if not reasons.get(overview.session.id, "gone")
-            ]
+            qualified += [one for one in batch if not reasons.get(one.session.id, "gone")]
             scanned += len(batch)
             progress(scanned, len(matching))
         return scanned, qualified

@@ -19,9 +19,8 @@ from journeyman.text.invisible import INVISIBLE_CHARACTERS
 LONGEST_NAME = 80
 LONGEST_TAG = 40
 _LONGEST_SUGGESTED_NAME = 40
-_FALLBACK_NAME = "template"
+_WORD = re.compile(r"[^\W_]+")
 
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9])\s*(?:\.|\Z)", re.IGNORECASE)
 _VERSION = re.compile(r"[1-9][0-9]{0,8}\Z")
 _UNSEEN = re.compile(f"[{INVISIBLE_CHARACTERS}]")
 
@@ -34,8 +33,8 @@ def checked_template_name(name: str) -> str:
     if not _is_name(composed):
         raise BadTemplate(
             f"A template cannot be called {_shown(composed)}. A name has 1 to {LONGEST_NAME} "
-            "letters, digits, spaces, '-', '_' or single dots, begins with a letter or a digit, "
-            "ends with neither a space nor a dot, and is not a device name such as NUL."
+            "letters, digits, spaces, '-', '_' or single dots, begins with a letter or a digit "
+            "and ends with neither a space nor a dot."
         )
     return composed
 
@@ -57,7 +56,12 @@ def parse_reference(reference: str) -> tuple[str, int | None]:
 
 def suggested_name(title: str, fallback: str) -> str:
     """Return a short name made from a session's title, or else from the fallback."""
-    return next(filter(_is_name, map(_joined_words, (title, fallback))), _FALLBACK_NAME)
+    for text in (title, fallback):
+        words = _WORD.findall(unicodedata.normalize("NFC", text.lower()))
+        name = "-".join(words)[:_LONGEST_SUGGESTED_NAME].rstrip("-")
+        if _is_name(name):
+            return name
+    return "template"
 
 
 def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
@@ -105,28 +109,18 @@ def checked_template(template: Template, *others: str) -> Template:
 
 
 def _is_name(name: str) -> bool:
-    has_valid_ends = name[:1].isalnum() and not name.endswith((" ", "."))
-    is_plain = all(map(_is_word_character, re.sub(r"[ ._-]", "", name)))
     return (
         len(name) <= LONGEST_NAME
-        and has_valid_ends
-        and is_plain
+        and name[:1].isalnum()
+        and not name.endswith((" ", "."))
         and ".." not in name
-        and not _DEVICE.match(name)
+        and all(char in " ._-" or _is_word_character(char) for char in name)
     )
 
 
 def _is_word_character(char: str) -> bool:
     is_letter = char.isalnum() or unicodedata.category(char).startswith("M")
     return is_letter and not _UNSEEN.match(char)
-
-
-def _joined_words(text: str) -> str:
-    plain = unicodedata.normalize("NFC", text.lower()).replace("'", "").replace("’", "")
-    words = "".join(char if _is_word_character(char) else " " for char in plain[:1000]).split()
-    while len("-".join(words)) > _LONGEST_SUGGESTED_NAME:
-        words = words[:-1] or [words[0][:_LONGEST_SUGGESTED_NAME]]
-    return "-".join(words)
 
 
 def _shown(text: str) -> str:

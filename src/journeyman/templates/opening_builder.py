@@ -29,7 +29,6 @@ from journeyman.templates.experience import (
 )
 from journeyman.templates.opening import Choice, Opening
 from journeyman.templates.opening_text import note
-from journeyman.templates.playbook import build_playbook
 from journeyman.templates.ranking import (
     Bm25,
     Index,
@@ -113,8 +112,8 @@ class OpeningBuilder:
         opening says why it is empty, that of others the template. Raises WrongInput without task
         and template.
         """
+        request = OpeningRequest(self._store, self._embedder, task, limits, live)
         if template is not None:
-            request = _OpeningRequest(self._store, self._embedder, task, limits, live)
             return request.from_template(template)
         if not task.strip():
             raise WrongInput("An opening needs a task. Describe what the session should do.")
@@ -122,10 +121,9 @@ class OpeningBuilder:
             problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
             return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
         experience = self.experience(project, bots=bots)
-        opening = self.from_experience(task, limits, experience, live=live, style=style)
+        opening = request.from_experience(experience, style)
         if opening.is_empty and experience.project:
-            everything = self.experience(bots=bots)
-            other = self.from_experience(task, limits, everything, live=live, style=style)
+            other = request.from_experience(self.experience(bots=bots), style)
             opening = opening if other.is_empty else other
         if opening.is_empty and experience.bots:
             left_out = f"Sessions of bots left out: {experience.bots:,}; --bots includes them."
@@ -158,13 +156,10 @@ class OpeningBuilder:
             return self._experiences[key]
 
     def playbook(self, project: str, *, bots: bool = False) -> Playbook:
-        """Return a project's playbook, with requests for which its commands and files were used."""
+        """Return a project's playbook; an empty one if nothing was learned in the project."""
         experience = self.experience(project, bots=bots)
-        if experience.project != project or not project:
-            return Playbook(project=project)
-        requests = self._store.episodes.requests([episode.row for episode in experience.rows])
-        playbook = build_playbook(project, experience.rows, requests)
-        return replace(playbook, bots=experience.bots)
+        is_own = project and experience.project == project
+        return experience.playbook if is_own else Playbook(project=project)
 
     def for_project(self, project: str, tokens: int) -> Opening:
         """Return the opening of a session in a project before its task is known."""
@@ -177,21 +172,8 @@ class OpeningBuilder:
         opening = Opening(task="", briefing=briefing)
         return replace(opening, tokens=note_tokens(opening.system, count))
 
-    def from_experience(
-        self,
-        task: str,
-        limits: OpeningLimits,
-        experience: Experience,
-        *,
-        live: LiveTools | None = None,
-        style: Style = "auto",
-    ) -> Opening:
-        """Return the opening for a task from this experience."""
-        request = _OpeningRequest(self._store, self._embedder, task, limits, live)
-        return request.from_experience(experience, style)
 
-
-class _OpeningRequest:
+class OpeningRequest:
     """Builds one opening: a task, its limits, and the tools that the session will have."""
 
     def __init__(
@@ -200,7 +182,7 @@ class _OpeningRequest:
         embedder: Embedder,
         task: str,
         limits: OpeningLimits,
-        live: LiveTools | None,
+        live: LiveTools | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -210,7 +192,7 @@ class _OpeningRequest:
         self._live = live
         self._tools = None if live is None else live.names
 
-    def from_experience(self, experience: Experience, style: Style) -> Opening:
+    def from_experience(self, experience: Experience, style: Style = "auto") -> Opening:
         """Return the opening from what was learned."""
         limits = self._limits
         if limits.tokens <= 0:

@@ -25,7 +25,6 @@ _TYPICAL, _TYPICAL_IF_PARTICULAR = 0.2, 0.5
 """The share of the sessions with a command from which a form counts as the usual one; higher for a
 form that names a file or a number."""
 
-_REQUESTS = 3
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
 _EXIT_CODE = re.compile(r"exit code -?\d+: ")
@@ -45,20 +44,12 @@ def _last_at(sightings: _Sightings) -> float | None:
     return max((episode.at for episode, _ in sightings if episode.at is not None), default=None)
 
 
-def _latest_requests(sightings: _Sightings, requests: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the texts of the last requests, where `requests` has them by row."""
-    rows = (episode.row for episode, _ in sightings[-_REQUESTS:])
-    return tuple(dict.fromkeys(requests[row] for row in rows if requests.get(row)))
-
-
-def build_playbook(
-    project: str, episodes: Sequence[EpisodeRow], requests: Mapping[int, str] | None = None
-) -> Playbook:
-    """Build the playbook of these episodes, with a few of the `requests`, keyed by row."""
+def build_playbook(project: str, episodes: Sequence[EpisodeRow]) -> Playbook:
+    """Build the playbook of these episodes."""
     commands: defaultdict[str, list[tuple[EpisodeRow, CommandUse]]] = defaultdict(list)
     mistakes: defaultdict[tuple[str, str], list[tuple[EpisodeRow, Mistake]]] = defaultdict(list)
     files: defaultdict[str, list[tuple[EpisodeRow, FileUse]]] = defaultdict(list)
-    weights, texts = session_weights(episodes), requests or {}
+    weights = session_weights(episodes)
     for episode in episodes:
         for mistake in episode.facts.mistakes:
             mistakes[mistake_kind(mistake)].append((episode, mistake))
@@ -76,7 +67,7 @@ def build_playbook(
         worked = [(episode, use) for episode, use in uses if use.worked]
         if worked:
             order = -weight(worked), -sum(use.worked for _, use in worked), name
-            ranked_commands[order] = _playbook_command(name, uses, worked, texts)
+            ranked_commands[order] = _playbook_command(name, uses, worked)
     ranked_files = {}
     for path, file_uses in files.items():
         if len(_sessions(file_uses)) >= RECURRING:
@@ -87,7 +78,6 @@ def build_playbook(
                 read=sum(file.read for _, file in file_uses),
                 changed=changed,
                 last_at=_last_at(file_uses),
-                requests=_latest_requests(file_uses, texts),
             )
     return Playbook(
         project=Redactor().text(project),
@@ -121,9 +111,7 @@ def without_exit_code(error: str) -> str:
     return _EXIT_CODE.sub("", error, count=1)
 
 
-def _playbook_command(
-    name: str, uses: _Sightings, worked: _Sightings, requests: Mapping[int, str]
-) -> PlaybookCommand:
+def _playbook_command(name: str, uses: _Sightings, worked: _Sightings) -> PlaybookCommand:
     plain: defaultdict[str, set[SessionId]] = defaultdict(set)
     piped: defaultdict[str, set[SessionId]] = defaultdict(set)
     for episode, use in worked:
@@ -138,7 +126,6 @@ def _playbook_command(
         failed=sum(use.failed for _, use in uses),
         last_at=_last_at(worked),
         purpose=_most_frequent_one(Counter(use.purpose for _, use in worked if use.purpose)),
-        requests=_latest_requests(worked, requests),
     )
 
 

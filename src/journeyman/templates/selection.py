@@ -106,9 +106,6 @@ def why_empty(
     nearest = sorted(candidates, key=lambda candidate: -(candidate.similarity or 0.0))
     if not nearest:
         return ""
-    similarity = nearest[0].similarity
-    if similarity is not None and similarity < limits.floor:
-        return too_far_message(similarity, limits.floor)
     reason = why_not_selected(nearest[0], limits, live)
     return f"Nothing similar can be shown. The nearest: {reason}." if reason else ""
 
@@ -137,74 +134,51 @@ def select(
         patterns = [one.pattern for one in fitting]
         order = nearest_requests(patterns, relevance, affinity or {})
         return select_in_order([fitting[at] for at in order], limits, live)[::-1]
-    chosen = _Greedy(fitting, relevance, limits, affinity or {}, one_agent=live is None).run()
+    chosen = _greedy(fitting, relevance, limits, affinity or {}, one_agent=live is None)
     return tuple(sorted(chosen, key=lambda choice: (choice.similarity or 0.0, choice.pattern.id)))
 
 
-class _Greedy:
-    """One greedy selection. Candidates are referred to by their position."""
+def _greedy(
+    candidates: Sequence[Candidate],
+    relevance: Sequence[float],
+    limits: OpeningLimits,
+    affinity: Mapping[str, float],
+    *,
+    one_agent: bool,
+) -> list[Choice]:
+    """Return the best candidates one after another, referred to by their positions."""
+    patterns = [candidate.pattern for candidate in candidates]
+    skills = [skills_of(pattern) for pattern in patterns]
+    need = _needed_skills([*zip(candidates, skills, strict=True)], affinity)
+    all_needed, total_need = frozenset(need), sum(need.values()) or 1.0
+    choices: list[Choice] = []
+    room, waiting, has_mistake = limits.tokens, list(range(len(candidates))), False
 
-    def __init__(
-        self,
-        candidates: Sequence[Candidate],
-        relevance: Sequence[float],
-        limits: OpeningLimits,
-        affinity: Mapping[str, float],
-        *,
-        one_agent: bool,
-    ) -> None:
-        self._candidates = candidates
-        self._patterns = [candidate.pattern for candidate in candidates]
-        self._relevance = relevance
-        self._limits = limits
-        self._one_agent = one_agent
-        self._skills = [skills_of(pattern) for pattern in self._patterns]
-        self._need = _needed_skills([*zip(candidates, self._skills, strict=True)], affinity)
-        self._all_needed = frozenset(self._need)
-        self._total_need = sum(self._need.values()) or 1.0
+    def value(at: int) -> tuple[float, int]:
+        new = sum(need.get(skill, 0.0) for skill in skills[at]) / total_need
+        length = patterns[at].tokens / limits.tokens
+        return relevance[at] + _COVERAGE * new - _LENGTH * length, -at
 
-    def run(self) -> list[Choice]:
-        choices: list[Choice] = []
-        room, waiting = self._limits.tokens, list(range(len(self._candidates)))
-        has_mistake = False
-        while waiting and len(choices) < self._limits.most:
-            at = max(waiting, key=lambda at: (self._value(at), -at))
-            pattern, new = self._patterns[at], self._new_skills(at)
-            choices.append(self._candidates[at].chosen(_why_chosen(self._candidates[at], new)))
-            room -= pattern.tokens
-            has_mistake = has_mistake or pattern.kind == "recovery"
-            self._need = {
-                skill: weight
-                for skill, weight in self._need.items()
-                if skill not in self._skills[at]
-            }
-            if self._one_agent and len(choices) == 1:
-                own = [other for other in self._patterns if other.source == pattern.source]
-                tools = {tool for other in own for tool in other.tools}
-                waiting = [one for one in waiting if tools.issuperset(self._patterns[one].tools)]
-            waiting = [
-                other
-                for other in waiting
-                if other != at
-                and self._patterns[other].tokens <= room
-                and self._adds(other, has_mistake=has_mistake)
-            ]
-        return choices
-
-    def _new_skills(self, at: int) -> list[str]:
-        return [skill for skill in self._skills[at] if skill in self._need]
-
-    def _adds(self, at: int, *, has_mistake: bool) -> bool:
+    def adds(at: int) -> bool:
         """Whether it shows something new: a skill, or the first mistake with its correction."""
-        is_first_mistake = self._patterns[at].kind == "recovery" and not has_mistake
-        return bool(self._new_skills(at)) or (
-            is_first_mistake and self._skills[at][-1] in self._all_needed
+        is_first_mistake = patterns[at].kind == "recovery" and not has_mistake
+        return not need.keys().isdisjoint(skills[at]) or (
+            is_first_mistake and skills[at][-1] in all_needed
         )
 
-    def _value(self, at: int) -> float:
-        new = sum(self._need[skill] for skill in self._new_skills(at)) / self._total_need
-        length = self._patterns[at].tokens / self._limits.tokens
-        return self._relevance[at] + _COVERAGE * new - _LENGTH * length
+    while waiting and len(choices) < limits.most:
+        best = max(waiting, key=value)
+        pattern, new = patterns[best], [skill for skill in skills[best] if skill in need]
+        choices.append(candidates[best].chosen(_why_chosen(candidates[best], new)))
+        room -= pattern.tokens
+        has_mistake = has_mistake or pattern.kind == "recovery"
+        need = {skill: weight for skill, weight in need.items() if skill not in new}
+        if one_agent and len(choices) == 1:
+            own = [other for other in patterns if other.source == pattern.source]
+            tools = {tool for other in own for tool in other.tools}
+            waiting = [at for at in waiting if tools.issuperset(patterns[at].tools)]
+        waiting = [at for at in waiting if at != best and patterns[at].tokens <= room and adds(at)]
+    return choices
 
 
 def _why_chosen(candidate: Candidate, new_skills: Sequence[str]) -> str:
@@ -238,7 +212,8 @@ def why_not_selected(candidate: Candidate, limits: OpeningLimits, live: LiveTool
     pattern, similarity = candidate.pattern, candidate.similarity
     if reason := why_not_shown(pattern):
         return reason
-    if similarity is not None and similarity < limits.floor:
+    # For a small model, tools that fit are the guard: a far example still shows the right tool.
+    if similarity is not None and similarity < limits.floor and not limits.alike:
         return f"not similar enough: {similarity:.2f}, below the floor of {limits.floor:.2f}"
     if live is not None and (misfit := live.misfit_of(pattern)):
         return f"it does not fit the current tools: {misfit}"

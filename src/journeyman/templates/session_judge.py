@@ -16,7 +16,6 @@ from journeyman.records import (
     JudgedSession,
     Message,
     Session,
-    SessionId,
     SessionOverview,
     Verdict,
     join_calls,
@@ -135,7 +134,23 @@ class SessionJudge:
         with_calls = {overview.session.id: overview for overview in overviews if overview.calls}
         verdicts = {} if raw else self._store.verdicts.known(self._rules, [*with_calls])
         missing = [overview for id_, overview in with_calls.items() if id_ not in verdicts]
-        verdicts |= self._judge_and_store(missing, progress, raw=raw)
+        can_store = not raw
+        for start in range(0, len(missing), self._batch):
+            judged = []
+            for done, overview in enumerate(missing[start : start + self._batch], start=start + 1):
+                session_id = overview.session.id
+                # If it is gone, other ids may begin with its id.
+                with suppress(UnknownSession, AmbiguousSession):
+                    messages = list(self._store.sessions.messages(session_id))
+                    verdicts[session_id] = judged_calls(messages, self._judge, raw=raw)
+                    judged.append((session_id, overview.digest, verdicts[session_id]))
+                progress(done, len(missing))
+            try:
+                if can_store:
+                    self._store.verdicts.save(self._rules, judged)
+            except OutsideProblem as problem:
+                logger.info("Verdicts are not stored: %s", problem)
+                can_store = False
         return [
             judged_session(
                 overview.session, overview.messages, verdicts.get(overview.session.id, ())
@@ -168,25 +183,20 @@ class SessionJudge:
         """Return the sessions that continue each other, oldest first, and where a link breaks."""
         sessions = self._store.sessions
         chain, note = [session], ""
-        stored = {
-            ancestor.id: ancestor
-            for ancestor in sessions.ancestors(session.id)
-            if ancestor.id != session.id
-        }
-        while (link := chain[0].lineage) is not None and link.kind in _CONTINUES:
-            if link.parent not in stored:
-                note = (
-                    f"Its parent {link.parent} is not stored, or the recorded links form a "
-                    "cycle, so nothing is known before it."
-                )
-                break
-            chain.insert(0, stored.pop(link.parent))
+        for ancestor in sessions.ancestors(session.id):
+            if _continues(chain[0]):
+                chain.insert(0, ancestor)
+        if (link := chain[0].lineage) and _continues(chain[0]):
+            note = (
+                f"Its parent {link.parent} is not stored, or the recorded links form a cycle, so "
+                "nothing is known before it."
+            )
         seen = {member.id for member in chain}
         while len(chain) < LONGEST_LINEAGE:
             later = [
                 child
                 for child in sessions.children(chain[-1].id)
-                if child.lineage and child.lineage.kind in _CONTINUES and child.id not in seen
+                if _continues(child) and child.id not in seen
             ]
             if not later:
                 break
@@ -194,28 +204,6 @@ class SessionJudge:
             chain.append(later[0])
         return chain, note
 
-    def _judge_and_store(
-        self, missing: Sequence[SessionOverview], progress: Progress, *, raw: bool
-    ) -> dict[SessionId, tuple[JudgedCall, ...]]:
-        """Judge these sessions. If the verdicts of one batch cannot be stored, none are stored
-        from then on.
-        """
-        verdicts: dict[SessionId, tuple[JudgedCall, ...]] = {}
-        can_store = not raw
-        for start in range(0, len(missing), self._batch):
-            judged = []
-            for done, overview in enumerate(missing[start : start + self._batch], start=start + 1):
-                session_id = overview.session.id
-                # If it is gone, other ids may begin with its id.
-                with suppress(UnknownSession, AmbiguousSession):
-                    messages = list(self._store.sessions.messages(session_id))
-                    verdicts[session_id] = judged_calls(messages, self._judge, raw=raw)
-                    judged.append((session_id, overview.digest, verdicts[session_id]))
-                progress(done, len(missing))
-            try:
-                if can_store:
-                    self._store.verdicts.save(self._rules, judged)
-            except OutsideProblem as problem:
-                logger.info("Verdicts are not stored: %s", problem)
-                can_store = False
-        return verdicts
+
+def _continues(session: Session) -> bool:
+    return session.lineage is not None and session.lineage.kind in _CONTINUES

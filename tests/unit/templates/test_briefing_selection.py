@@ -9,7 +9,6 @@ from journeyman.templates.briefing import briefing_text
 from journeyman.templates.experience import (
     LEAST_SCORE,
     MOST_COMMANDS,
-    LikelyCommand,
     build_briefing,
 )
 
@@ -42,10 +41,7 @@ def briefing(budget=1_000, likely=LIKELY, **other):
 
 
 def likely_commands(number, score=0.0):
-    return [
-        LikelyCommand(command=PlaybookCommand(name=f"make {at}", form=f"make {at}"), score=score)
-        for at in range(number)
-    ]
+    return [(PlaybookCommand(name=f"make {at}", form=f"make {at}"), score) for at in range(number)]
 
 
 def test_contents_of_a_briefing():

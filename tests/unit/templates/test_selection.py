@@ -154,3 +154,9 @@ def test_small_models_get_the_nearest_requests():
     some = (candidate(f"n{at}", "get", similarity=0.8 + at / 100) for at in range(6))
     found = chosen(*some, limits=limits)
     assert [choice.pattern.intent for choice in found] == ["n3", "n4", "n5"]
+
+    # Tools that fit are the guard, not the floor.
+    far = candidate("far", "get", similarity=0.1)
+    assert chosen(far) == ()
+    live = LiveTools.read([{"name": "get"}])
+    assert intents(chosen(far, candidate("no", "drop"), limits=limits, live=live)) == {"far"}

@@ -202,6 +202,9 @@ class TestReliability:
         messages = stock_keeping(9, failures=2)
         profile = shared.profile(messages=messages)
         assert (profile.calls, profile.rate.errors) == (14, 2)
+        patterns = shared.extract_patterns(messages, outcome=1.0)
+        assert {tool for one in patterns for tool in one.tools} == {"look_up", "note_down"}
+        assert shared.extract_patterns(messages, outcome=0.0) == ()
         assert len(shared.sessions.list()) == 3
 
     def test_comparisons(self, shared: Journeyman) -> None:

@@ -6,7 +6,6 @@ and so are patterns and episodes with text that instructs its reader.
 
 import hashlib
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,11 +40,6 @@ _UNKNOWN_FOLDER, _UNKNOWN_HOME = "/work/project", "/home/nobody"
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|\Z)")
 _CHANGES_FOLDER = re.compile(r"\s*cd\s+['\"]?([^\s;&|'\"]+)['\"]?\s*&&")
 """The folder that a command changes to first."""
-
-_PATH_BELOW_HOME = re.compile(
-    r"((?:/(?:home|Users)/[^/\s\\'\"]+|/root)(?:/[^/\s\\'\".][^/\s\\'\"]*)+)(/\.)?"
-)
-"""A path below a home folder up to its first hidden part, and whether there is one."""
 
 _SYSTEM = re.compile(r"/(?:etc|usr|var|bin|sbin|lib|dev|proc|sys|boot)\b")
 
@@ -113,28 +107,6 @@ def why_unsafe(tool: str, arguments: str, folder: str = "") -> Decision | None:
         is_secret = path and places.is_secret(places.resolve(path))
         decision = rule("file.secret").decision if is_secret else ALLOW
     return None if decision.answer == "allow" else decision
-
-
-def why_unsafe_anywhere(tool: str, arguments: str) -> Decision | None:
-    """Return the decision by which a call of an unknown folder must not teach. If it would be safe
-    in the project that the paths in it are part of, it was made there.
-    """
-    decision = why_unsafe(tool, arguments)
-    folder = _project_of_paths(_without_placeholders(arguments)) if decision else ""
-    return why_unsafe(tool, arguments, folder) if folder else decision
-
-
-def _project_of_paths(text: str) -> str:
-    """Return the folder that all paths below a home folder in this text have in common; empty if
-    that is the home folder itself.
-    """
-    folders = [
-        path if hidden else os.path.dirname(path)  # noqa: PTH120 - the path of another machine
-        for path, hidden in _PATH_BELOW_HOME.findall(text)
-    ]
-    common = os.path.commonpath(folders) if folders else ""
-    home = _HOME.match(common)
-    return common if home and len(common) > home.end() else ""
 
 
 @lru_cache(maxsize=4_096)
