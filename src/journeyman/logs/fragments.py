@@ -3,21 +3,13 @@ their messages into fragments and makes session ids unique within one log. Inclu
 Journeyman's own export.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from journeyman.logs.fields import generation_number, has_valid_numbers, whole_number
-from journeyman.logs.line_reader import (
-    FRAGMENT_MESSAGES,
-    BadLine,
-    Line,
-    Lines,
-    read_lines,
-)
-from journeyman.logs.log_file import MAX_EXPORT_BYTES, MAX_VALUE_BYTES, LogFile
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES, BadLine, Line, decoded_lines
+from journeyman.logs.log_file import MAX_EXPORT_BYTES, LogFile
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -32,7 +24,7 @@ from journeyman.records import (
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.session import REDACTED_DETAIL
 
-_FIRST_MARK_LINES = 500
+_SESSIONS_PER_MARK = 500
 
 Part = Message | Usage | Skip
 
@@ -97,105 +89,42 @@ def in_fragments(
     yield from pending.fragments(session, read_bytes, also_empty=pending.replaces)
 
 
-class _SessionParser:
-    """Reads sessions one after the other. With `unique_ids`, a session with the id of an earlier
-    one gets a numbered id, so that both are kept; `names` holds the digests of the ids in use.
-    """
-
-    def __init__(self, read: ReadSession, names: dict[str, int], *, unique_ids: bool) -> None:
-        self._read_session = read
-        self._unique_ids = unique_ids
-        self.names = names
-
-    def events(
-        self, value: Any, number: int, *, line: int = 0, read_bytes: int = 0
-    ) -> Iterator[Fragment | Skip]:
-        try:
-            session, parts = self._read_session(value, number)
-        except BadLine as error:
-            yield Skip(line=line, reason=str(error))
-            return
-        if self._unique_ids and (unique := self._unique_id(session.id)) != session.id:
-            reason = f"another conversation already has the id {session.id}"
-            yield Skip(line=line, reason=f"{reason}; this one is stored as {unique}")
-            session = msgspec.structs.replace(session, id=SessionId(unique))
-        yield from in_fragments(session, parts, line=line, read_bytes=read_bytes)
-
-    def _unique_id(self, session_id: str) -> str:
-        unique, original = session_id, _digest(session_id)
-        while (digest := _digest(unique)) in self.names:
-            self.names[original] = self.names.get(original, 0) + 1
-            unique = f"{session_id}#{self.names[original]}"
-        self.names[digest] = 1
-        return unique
-
-
-def _digest(name: str) -> str:
-    return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def read_session_lines(
+def read_sessions(
     log: LogFile,
-    since: LogState | None,
     reader: str,
+    values: Iterable[tuple[Line, Any] | Skip],
     read: ReadSession,
     *,
     unique_ids: bool = True,
-    max_bytes: int = MAX_VALUE_BYTES,
 ) -> Iterator[LogEvent]:
-    """Read a log with one whole session per line, from where `since` ended."""
-    state = since if since is not None and since.reader == reader else None
-    lines = Lines(log, state, max_bytes=max_bytes)
-
-    def make_handler() -> _SessionLines:
-        names = state.memory.get("names", {}) if state and lines.resumed else {}
-        return _SessionLines(
-            lines, reader, _SessionParser(read, dict(names), unique_ids=unique_ids)
-        )
-
-    return read_lines(reader, lines, Any, make_handler)
-
-
-class _SessionLines:
-    """Handles lines that each hold one session."""
-
-    def __init__(self, lines: Lines, reader: str, sessions: _SessionParser) -> None:
-        self.ready: list[LogEvent] = []
-        self._lines, self._reader, self._sessions = lines, reader, sessions
-        self._next_mark = _FIRST_MARK_LINES
-
-    def handle(self, value: Any, line: Line) -> None:
-        self.ready += self._sessions.events(
-            value, line.number, line=line.number, read_bytes=self._lines.offset
-        )
-        # The names make each mark larger, so marks get rarer as the log grows.
-        if line.whole and self._lines.count >= self._next_mark:
-            self._next_mark = 2 * self._lines.count
-            self.ready.append(Mark(state=self._lines.state(self._reader, memory=self.memory())))
-
-    def memory(self) -> dict[str, Any]:
-        return {"names": dict(self._sessions.names)}
-
-    def close(self, read_bytes: int) -> Iterable[LogEvent]:  # noqa: ARG002
-        return ()
-
-
-def read_session_list(
-    log: LogFile, reader: str, values: Iterable[Any], read: ReadSession
-) -> Iterator[LogEvent]:
-    """Read a document that holds these whole sessions, numbered from 1."""
-    sessions = _SessionParser(read, {}, unique_ids=True)
-    for number, value in enumerate(values, 1):
-        yield from sessions.events(value, number)
+    """Read a log that holds these whole sessions. With `unique_ids`, a session with the id of an
+    earlier one gets a numbered id, so that both are kept.
+    """
+    used: dict[str, int] = {}
+    for item in values:
+        if isinstance(item, Skip):
+            yield item
+            continue
+        line, value = item
+        number = line.number if line.data else 0
+        try:
+            session, parts = read(value, line.number)
+        except BadLine as error:
+            yield Skip(line=number, reason=str(error))
+            continue
+        unique = str(session.id)
+        while unique_ids and unique in used:
+            used[session.id] += 1
+            unique = f"{session.id}#{used[session.id]}"
+        used[unique] = 1
+        if unique != session.id:
+            reason = f"another conversation already has the id {session.id}"
+            yield Skip(line=number, reason=f"{reason}; this one is stored as {unique}")
+            session = msgspec.structs.replace(session, id=SessionId(unique))
+        yield from in_fragments(session, parts, line=number, read_bytes=line.offset)
+        if line.number % _SESSIONS_PER_MARK == 0:
+            yield Mark(state=log.state(reader))
     yield Mark(state=log.state(reader))
-
-
-def _has_valid_numbers(message: Message) -> bool:
-    return (
-        whole_number(message.position) is not None
-        and generation_number(message.generation) is not None
-        and (message.recorded is None or has_valid_numbers(message.recorded))
-    )
 
 
 class JourneymanExportReader:
@@ -207,20 +136,17 @@ class JourneymanExportReader:
     def recognises(self, log: LogFile) -> bool:
         return {"journeyman", "session"} <= log.keys
 
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         def read(value: Any, _: int) -> tuple[Session, Iterable[Part]]:
             try:
                 exported = msgspec.convert(value, ExportedSession)
             except msgspec.ValidationError as error:
                 raise BadLine(f"not the expected shape: {error}") from error
-            if not all(map(_has_valid_numbers, exported.messages)):
-                raise BadLine("a message has a number that is too large")
             session = msgspec.structs.replace(exported.session, log=log.name)
             if exported.redacted:
                 details = session.details | {REDACTED_DETAIL: True}
                 session = msgspec.structs.replace(session, details=details)
             return session, (*exported.usage, *exported.messages)
 
-        return read_session_lines(
-            log, since, self.name, read, unique_ids=False, max_bytes=MAX_EXPORT_BYTES
-        )
+        lines = decoded_lines(log, max_bytes=MAX_EXPORT_BYTES)
+        return read_sessions(log, self.name, lines, read, unique_ids=False)

@@ -12,9 +12,9 @@ import msgspec
 
 from journeyman.logs import hermes_rows
 from journeyman.logs.fields import whole_number
-from journeyman.logs.fragments import Part, in_fragments, read_session_lines
+from journeyman.logs.fragments import Part, in_fragments, read_sessions
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
-from journeyman.logs.line_reader import BadLine
+from journeyman.logs.line_reader import BadLine, decoded_lines
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import (
     BUSY_TIMEOUT_S,
@@ -83,7 +83,7 @@ class HermesExportReader:
         lines = (line.keys() for line in log.first_lines[:3] if isinstance(line, dict))
         return any(keys >= _EXPORT_FIELDS for keys in (*lines, log.keys))
 
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         def read(row: Any, _: int) -> tuple[Session, Iterable[Part]]:
             if not isinstance(row, dict) or not row.get("id"):
                 raise BadLine("a session has no id")
@@ -96,7 +96,7 @@ class HermesExportReader:
             messages = _conversation(session.id, rows, _omitted(rows))
             return session, chain(usage_of_session(row, []), messages)
 
-        return read_session_lines(log, since, self.name, read, unique_ids=False)
+        return read_sessions(log, self.name, decoded_lines(log), read, unique_ids=False)
 
 
 def _omitted(rows: Iterable[Row]) -> Set[int]:

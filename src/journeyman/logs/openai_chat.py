@@ -14,13 +14,8 @@ from journeyman.logs.chat import (
     parse_usage,
 )
 from journeyman.logs.fields import only_text, path_id, seconds, session_id
-from journeyman.logs.fragments import (
-    Part,
-    in_fragments,
-    read_session_lines,
-    read_session_list,
-)
-from journeyman.logs.line_reader import BadLine, LineDecoder, Lines
+from journeyman.logs.fragments import Part, in_fragments, read_sessions
+from journeyman.logs.line_reader import BadLine, Line, decoded_lines
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     LogEvent,
@@ -57,16 +52,18 @@ class OpenAIChatReader:
         roles = {"messages.item.role", "item.role", "item.item.role", "item.messages"}
         return not roles.isdisjoint(log.keys)
 
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         """Read JSON lines one by one, anything else as one document."""
         read = partial(self._conversation, log)
         if log.is_jsonl and any(map(is_message, log.first_lines[:_FIRST_LINES])):
             yield from in_fragments(self._session(log, {}, path_id(log)), _message_lines(log))
             yield Mark(state=log.state(self.name))
         elif log.is_jsonl:
-            yield from read_session_lines(log, since, self.name, read)
+            yield from read_sessions(log, self.name, decoded_lines(log), read)
         elif isinstance(log.document, list) and "item.role" not in log.keys:
-            yield from read_session_list(log, self.name, log.document, read)
+            items = enumerate(log.document, 1)
+            values = ((Line(number, 0, b"", whole=True), value) for number, value in items)
+            yield from read_sessions(log, self.name, values, read)
         else:
             facts = log.document if isinstance(log.document, dict) else {"messages": log.document}
             session = self._session(log, facts, session_id(log, _recorded_id(facts)))
@@ -106,15 +103,16 @@ class OpenAIChatReader:
 
 def _message_lines(log: LogFile) -> Iterator[Part]:
     """Yield the messages of a log that has one message per line."""
-    chat, decoder = ChatParser(), LineDecoder[Any](Any)
-    for line in Lines(log, None):
-        if isinstance(line, Skip):
-            yield line
+    chat = ChatParser()
+    for item in decoded_lines(log):
+        if isinstance(item, Skip):
+            yield item
             continue
+        line, value = item
         try:
             # A line has more bytes than messages, so its positions never reach the next line's.
-            yield from chat.read(decoder.decode(line), f"@{line.offset}", line.offset)
-        except (BadLine, BadMessage) as error:
+            yield from chat.read(value, f"@{line.offset}", line.offset)
+        except BadMessage as error:
             yield Skip(line=line.number, reason=str(error))
 
 

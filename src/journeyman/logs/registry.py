@@ -4,9 +4,7 @@ session in memory, and yield fragments, skips and marks (see `journeyman.records
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from journeyman.logs.claude_code import ClaudeCodeReader
@@ -21,7 +19,7 @@ from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.pi import PiReader
 from journeyman.logs.sqlite_database import foreign_database, has_database_header
 from journeyman.records import LogEvent, LogState
-from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, UnknownReader
+from journeyman.records.errors import JourneymanError, NotALog, UnknownReader
 from journeyman.records.report import Problem
 
 GROUP = "journeyman.readers"
@@ -123,28 +121,3 @@ class Readers:
             reason = mask_text(f"the reader {plugin.value} could not be loaded: {error}")
         self.problems.append(Problem(path=plugin.value, reason=reason))
         return None
-
-
-def parse(path: str, place: str, source: str) -> list[LogEvent] | None:
-    """Read a whole log in a worker process. Return None if a reader fails: the main process then
-    reads the log again and reports the failure. Raises NotALog and LogUnreadable.
-    """
-    problems: list[Problem] = []
-    try:
-        log = LogFile(Path(path), place)
-        requested = None if source == "auto" else _readers().named(source)
-        reader = _readers().reader_for(log, problems, requested=requested)
-        events = list(reader.read(log, None))
-    except (NotALog, LogUnreadable):
-        raise
-    except MemoryError:
-        problems.clear()
-        raise LogUnreadable(f"{path}: reading it takes too much memory.") from None
-    except Exception:  # noqa: BLE001 - the main process reads the log again and reports it
-        return None
-    return None if problems else events
-
-
-@cache
-def _readers() -> Readers:
-    return Readers()
