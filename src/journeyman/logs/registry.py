@@ -19,7 +19,7 @@ from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.pi import PiReader
 from journeyman.logs.sqlite_database import foreign_database, has_database_header
 from journeyman.records import LogEvent, LogState
-from journeyman.records.errors import JourneymanError, NotALog, UnknownReader
+from journeyman.records.errors import BadSetting, JourneymanError, NotALog
 from journeyman.records.report import Problem
 
 GROUP = "journeyman.readers"
@@ -72,7 +72,7 @@ class Readers:
             if reader.name == name:
                 return reader
         names = ", ".join(sorted(reader.name for reader in self.all))
-        raise UnknownReader(f"There is no reader {name!r}. The readers are: {names}.")
+        raise BadSetting(f"There is no reader {name!r}. The readers are: {names}.")
 
     def reader_for(
         self,
