@@ -15,8 +15,8 @@ from journeyman.logs.fields import (
     uncached,
     whole_number,
 )
+from journeyman.logs.fragments import RUNNING, EventLog, LineSession
 from journeyman.logs.line_reader import BadLine, Line
-from journeyman.logs.line_session import RUNNING, EventLog, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,

@@ -20,8 +20,8 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.file_access import open_regular
+from journeyman.logs.fragments import EventLog, LineSession
 from journeyman.logs.line_reader import BadLine, Line
-from journeyman.logs.line_session import EventLog, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
