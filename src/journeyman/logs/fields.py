@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from journeyman.logs.log_file import LogFile
+from journeyman.records import ToolCall
 from journeyman.text.strict_json import InvalidJson, decode_json
 
 _UNIQUE_CHARACTERS = 12
@@ -59,6 +60,12 @@ def json_value(text: str) -> Any:
         return decode_json(text)
     except InvalidJson:
         return None
+
+
+def tool_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
+    """Return a recorded call; without arguments, they are an empty object."""
+    recorded = "{}" if arguments is None else as_json(arguments)
+    return ToolCall(id=only_text(call_id), name=only_text(name), arguments=recorded)
 
 
 def only_text(value: Any) -> str:

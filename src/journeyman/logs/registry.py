@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol, runtime_checkable
 
+from journeyman.logs.chat import OpenAIChatReader
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.codex import CodexReader
 from journeyman.logs.copilot import CopilotReader
@@ -14,7 +15,6 @@ from journeyman.logs.fragments import JourneymanExportReader
 from journeyman.logs.gemini import GeminiReader
 from journeyman.logs.hermes import HermesExportReader, HermesReader
 from journeyman.logs.log_file import LogFile
-from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.pi import PiReader
 from journeyman.logs.sqlite_database import foreign_database, has_database_header

@@ -3,9 +3,9 @@ import json
 import pytest
 from tests.tables import table
 
+from journeyman.logs.chat import OpenAIChatReader
 from journeyman.logs.fields import path_id
 from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
-from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.records import ResultFlags
 from journeyman.records.errors import LogUnreadable, NotALog
 
