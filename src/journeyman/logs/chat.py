@@ -22,7 +22,7 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.fragments import Part, in_fragments, read_sessions
-from journeyman.logs.line_reader import BadLine, Line, decoded_lines
+from journeyman.logs.line_reader import BadLine, Line, read_each_line
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Fragment,
@@ -360,11 +360,9 @@ class OpenAIChatReader:
             yield from in_fragments(self._session(log, {}, path_id(log)), _message_lines(log))
             yield Mark(state=log.state(self.name))
         elif log.is_jsonl:
-            yield from read_sessions(log, self.name, decoded_lines(log), read)
+            yield from read_sessions(log, self.name, read)
         elif isinstance(log.document, list) and "item.role" not in log.keys:
-            items = enumerate(log.document, 1)
-            values = ((Line(number, 0, b"", whole=True), value) for number, value in items)
-            yield from read_sessions(log, self.name, values, read)
+            yield from read_sessions(log, self.name, read, document=log.document)
         else:
             facts = log.document if isinstance(log.document, dict) else {"messages": log.document}
             session = self._session(log, facts, session_id(log, _recorded_id(facts)))
@@ -405,16 +403,15 @@ class OpenAIChatReader:
 def _message_lines(log: LogFile) -> Iterator[Part]:
     """Yield the messages of a log that has one message per line."""
     chat = ChatParser()
-    for item in decoded_lines(log):
-        if isinstance(item, Skip):
-            yield item
-            continue
-        line, value = item
+
+    def read(line: Line, value: Any) -> list[Message]:
+        # A line has more bytes than messages, so its positions never reach the next line's.
         try:
-            # A line has more bytes than messages, so its positions never reach the next line's.
-            yield from chat.read(value, f"@{line.offset}", line.offset)
+            return chat.read(value, f"@{line.offset}", line.offset)
         except BadMessage as error:
-            yield Skip(line=line.number, reason=str(error))
+            raise BadLine(str(error)) from error
+
+    return read_each_line(log, read)
 
 
 def _parts(facts: dict[str, Any], model: str) -> Iterator[Part]:

@@ -13,10 +13,10 @@ from journeyman.logs.line_reader import (
     BadLine,
     Line,
     Lines,
-    decoded_lines,
+    read_each_line,
     read_lines,
 )
-from journeyman.logs.log_file import MAX_EXPORT_BYTES, LogFile
+from journeyman.logs.log_file import MAX_EXPORT_BYTES, MAX_VALUE_BYTES, LogFile
 from journeyman.records import (
     Fragment,
     LogEvent,
@@ -99,26 +99,24 @@ def in_fragments(
 def read_sessions(
     log: LogFile,
     reader: str,
-    values: Iterable[tuple[Line, Any] | Skip],
     read: ReadSession,
     *,
+    document: Iterable[Any] | None = None,
     unique_ids: bool = True,
+    max_bytes: int = MAX_VALUE_BYTES,
 ) -> Iterator[LogEvent]:
-    """Read a log that holds these whole sessions. With `unique_ids`, a session with the id of an
-    earlier one gets a numbered id, so that both are kept.
+    """Read a log that holds whole sessions, one per line or as the items of a document. With
+    `unique_ids`, a session with the id of an earlier one gets a numbered id, so that both are kept.
     """
     used: dict[str, int] = {}
-    for item in values:
-        if isinstance(item, Skip):
-            yield item
-            continue
-        line, value = item
-        number = line.number if line.data else 0
+
+    def events(line: Line, value: Any) -> Iterator[LogEvent]:
+        number = line.number if document is None else 0
         try:
             session, parts = read(value, line.number)
         except BadLine as error:
             yield Skip(line=number, reason=str(error))
-            continue
+            return
         unique = str(session.id)
         while unique_ids and unique in used:
             used[session.id] += 1
@@ -131,6 +129,12 @@ def read_sessions(
         yield from in_fragments(session, parts, line=number, read_bytes=line.offset)
         if line.number % _SESSIONS_PER_MARK == 0:
             yield Mark(state=log.state(reader))
+
+    if document is None:
+        yield from read_each_line(log, events, max_bytes=max_bytes)
+    else:
+        for number, value in enumerate(document, 1):
+            yield from events(Line(number, 0, b"", whole=True), value)
     yield Mark(state=log.state(reader))
 
 
@@ -245,5 +249,4 @@ class JourneymanExportReader:
                 session = msgspec.structs.replace(session, details=details)
             return session, (*exported.usage, *exported.messages)
 
-        lines = decoded_lines(log, max_bytes=MAX_EXPORT_BYTES)
-        return read_sessions(log, self.name, lines, read, unique_ids=False)
+        return read_sessions(log, self.name, read, unique_ids=False, max_bytes=MAX_EXPORT_BYTES)

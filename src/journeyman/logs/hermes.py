@@ -14,7 +14,7 @@ from journeyman.logs import hermes_rows
 from journeyman.logs.fields import whole_number
 from journeyman.logs.fragments import Part, in_fragments, read_sessions
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
-from journeyman.logs.line_reader import BadLine, decoded_lines
+from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import (
     BUSY_TIMEOUT_S,
@@ -96,7 +96,7 @@ class HermesExportReader:
             messages = _conversation(session.id, rows, _omitted(rows))
             return session, chain(usage_of_session(row, []), messages)
 
-        return read_sessions(log, self.name, decoded_lines(log), read, unique_ids=False)
+        return read_sessions(log, self.name, read, unique_ids=False)
 
 
 def _omitted(rows: Iterable[Row]) -> Set[int]:

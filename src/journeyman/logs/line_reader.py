@@ -198,16 +198,17 @@ def read_lines(
     yield Mark(state=lines.state(reader, memory=memory))
 
 
-def decoded_lines(
-    log: LogFile, *, max_bytes: int = MAX_VALUE_BYTES
-) -> Iterator[tuple[Line, Any] | Skip]:
-    """Yield all lines of a log with their JSON values."""
+def read_each_line(
+    log: LogFile, read: Callable[[Line, Any], Iterable[T]], *, max_bytes: int = MAX_VALUE_BYTES
+) -> Iterator[T | Skip]:
+    """Yield what `read` returns for each line of a log and its JSON value. It may raise BadLine."""
     decoder: LineDecoder[Any] = LineDecoder(Any)
     for line in Lines(log, None, max_bytes=max_bytes):
         if isinstance(line, Skip):
             yield line
             continue
         try:
-            yield line, decoder.decode(line)
+            # The value has no name here, so that it is gone before the next line is decoded.
+            yield from read(line, decoder.decode(line))
         except BadLine as error:
             yield Skip(line=line.number, reason=str(error))
