@@ -18,7 +18,7 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.records import Refuser, ResultFlags
-from journeyman.records.opening_marks import marked_opening
+from journeyman.records.host import marked_opening
 
 _UNSET = Raw()
 
@@ -103,7 +103,9 @@ def recorded_flags(result: Raw, *, is_error: bool | None) -> ResultFlags | None:
     if is_error is None and flags.success is False:
         is_error = True
     values = ((name, kind, getattr(flags, name)) for name, kind in _DETAILS.items())
-    details = {name: value for name, kind, value in values if value and type(value) is kind}
+    details: dict[str, Any] = {
+        name: value for name, kind, value in values if value and type(value) is kind
+    }
     for duration in (flags.duration_ms, flags.total_duration_ms):
         if type(duration) in (int, float):
             details["duration_s"] = duration / 1000

@@ -26,7 +26,7 @@ from journeyman.logs.sqlite_database import (
 )
 from journeyman.records import Fragment, LogEvent, LogState, Message, Session, Skip
 from journeyman.records.copies import MessageTrace, copies_in_place
-from journeyman.records.opening_marks import marked_opening
+from journeyman.records.host import marked_opening
 
 _EXPORT_FIELDS = {"id", "source", "started_at", "messages"}
 _OPTIONAL_TABLES = ("session_model_usage",)
