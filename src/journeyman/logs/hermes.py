@@ -203,31 +203,32 @@ class _HermesDatabase:
 
     def messages(self, session_id: Any) -> Iterator[Row]:
         """Yield all messages of a session, in the order they were written."""
-        return self._select(f"messages WHERE session_id = ? ORDER BY {self._row_id}", session_id)
+        return self._database.select(
+            f"messages WHERE session_id = ? ORDER BY {self._row_id}", session_id
+        )
 
     def has_inactive(self, session_id: Any) -> bool:
         """Return whether a compaction archived messages of a session, or the user undid some."""
         if not self._database.has("messages", "active"):
             return True  # not recorded
-        return any(self._select("messages WHERE session_id = ? AND active = 0 LIMIT 1", session_id))
+        return any(
+            self._database.select(
+                "messages WHERE session_id = ? AND active = 0 LIMIT 1", session_id
+            )
+        )
 
     def opening(self, session_id: Any) -> str:
         """Return the id of the opening that was added to what the user said, or ""."""
         if not self._database.has("messages", "api_content"):
             return ""
         added = "messages WHERE session_id = ? AND api_content != ''"
-        return _opening(self._select(f"{added} ORDER BY {self._row_id}", session_id))
+        return _opening(self._database.select(f"{added} ORDER BY {self._row_id}", session_id))
 
     def model_usage(self, session_id: Any) -> list[Row]:
         """Return a session's token counts by model and task, if the database has them."""
         if not self._database.has("session_model_usage", "session_id"):
             return []
-        return list(self._select("session_model_usage WHERE session_id = ?", session_id))
-
-    def _select(self, source: str, session_id: Any) -> Iterator[Row]:
-        statement = f"SELECT * FROM {source}"  # noqa: S608 - built from constants of this module
-        for row in self._database.execute(statement, session_id):
-            yield dict(row)
+        return list(self._database.select("session_model_usage WHERE session_id = ?", session_id))
 
     def _sums(self, table: str, columns: Iterable[str], *more: str) -> dict[Any, Any]:
         """Return, by session, the number of its rows and the totals of those columns that exist."""

@@ -84,6 +84,11 @@ class Database:
         """Run a query; its rows have the columns by name."""
         return self._connection.execute(statement, values)
 
+    def select(self, source: str, value: Any) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table; `source` is its name and a condition with the value."""
+        for row in self.execute(f"SELECT * FROM {source}", value):  # noqa: S608 - of our readers
+            yield dict(row)
+
 
 @contextmanager
 def open_database(

@@ -45,7 +45,8 @@ class WorkerPool(ThreadPoolExecutor):
             connection.send(call)
             answer, error = connection.recv()
         except (EOFError, OSError) as lost:
-            raise BrokenExecutor(_ending(self._end_worker())) from lost
+            code = self._end_worker()
+            raise BrokenExecutor(f"a worker process ended with exit code {code}") from lost
         if error is not None:
             raise error
         return answer
@@ -72,15 +73,6 @@ class WorkerPool(ThreadPoolExecutor):
         process.join()
         exit_code: int | None = process.exitcode
         return exit_code
-
-
-def _ending(exit_code: int | None) -> str:
-    """Return how a worker process ended, as a clause."""
-    if exit_code is None or exit_code >= 0:
-        return f"a worker process ended with exit code {exit_code}"
-    name = signal.Signals(-exit_code).name
-    advice = ", perhaps because memory ran out" if name == "SIGKILL" else ""
-    return f"a worker process was ended by {name}{advice}"
 
 
 def _run_worker(connection: Connection) -> None:
