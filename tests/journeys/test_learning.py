@@ -25,7 +25,7 @@ from journeyman.cli import command_line
 from journeyman.cli.opening import open_
 from journeyman.cli.templates import build, create
 from journeyman.records.defaults import MIN_MESSAGES
-from journeyman.records.errors import BadTemplate, BadTools, UnknownTemplate, WrongInput
+from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 from journeyman.templates.library import Library
 
 TASK = "Look up what the north depot has in stock"
@@ -319,8 +319,8 @@ WRONG_INPUT = {
     "no task": (("open", " "), WrongInput, "Describe what"),
     "no tools there": (("open", TASK, "--tools", "nowhere"), WrongInput, "No such file"),
     "tools that are a folder": (("open", TASK, "--tools", "."), WrongInput, "Is a directory"),
-    "tools that are no JSON": (("open", TASK, "--tools", "half.json"), BadTools, "half.json"),
-    "tools that are none": (("open", TASK, "--tools", "text.json"), BadTools, "not a list"),
+    "tools that are no JSON": (("open", TASK, "--tools", "half.json"), WrongInput, "half.json"),
+    "tools that are none": (("open", TASK, "--tools", "text.json"), WrongInput, "not a list"),
 }
 
 WRONG_USAGE = {

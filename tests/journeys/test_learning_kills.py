@@ -24,7 +24,7 @@ _BATCH = 3
 _LEARNING = f"""
 import multiprocessing, os, signal, sys
 from journeyman import Journeyman
-from journeyman.records.errors import WorkerLost
+from journeyman.records.errors import OutsideProblem
 from journeyman.templates import learner
 
 home, workers, event, sessions, calls_left = *sys.argv[1:4], *map(int, sys.argv[4:])
@@ -56,7 +56,7 @@ def act(progress):
 with Journeyman(home=home) as journeyman:
     try:
         journeyman.learn(workers=int(workers), progress=act)
-    except WorkerLost as lost:
+    except OutsideProblem as lost:
         print(lost, end="")
 """
 """Learning with an event after a number of sessions were saved: it kills itself some function calls

@@ -12,7 +12,7 @@ from journeyman.agent.tools.tool import Result
 from journeyman.logs.chat import BadMessage, ChatParser
 from journeyman.models.model import Reply
 from journeyman.records import Fragment, Message, Session, Tokens, ToolCall, Usage, join_calls
-from journeyman.records.errors import SessionTaken, WrongInput
+from journeyman.records.errors import WrongInput
 from journeyman.records.message import MessageKind, openai_messages, replace_lone_surrogates
 from journeyman.records.usage import validated_usage
 from journeyman.store.store import Store
@@ -146,14 +146,14 @@ class SessionRecorder:
     def save(
         self, conversation: Conversation, message: Message, usage: Usage | None = None
     ) -> None:
-        """Store a message and its usage, then add it to the conversation. Raise SessionTaken."""
+        """Store a message and its usage, then add it to the conversation. Raise WrongInput."""
         usages = () if usage is None else (usage,)
         session = conversation.session
         self._write(conversation, Fragment(session=session, messages=(message,), usage=usages))
         conversation.messages.append(message)
 
     def end(self, conversation: Conversation, reason: str, at: float) -> None:
-        """Store how a turn ended. Raise SessionTaken."""
+        """Store how a turn ended. Raise WrongInput."""
         ended = msgspec.structs.replace(conversation.session, end_reason=reason, ended_at=at)
         self._write(conversation, Fragment(session=ended))
         conversation.session = ended
@@ -170,11 +170,11 @@ class SessionRecorder:
         return validated_usage(usage)[0]
 
     def _write(self, conversation: Conversation, fragment: Fragment) -> None:
-        """Write a fragment. Raise SessionTaken if the session was deleted or changed meanwhile."""
+        """Write a fragment. Raise WrongInput if the session was deleted or changed meanwhile."""
         session_id = conversation.session.id
         with self._store.writing() as writing:
             if writing.message_count(session_id) != len(conversation.messages):
-                raise SessionTaken(
+                raise WrongInput(
                     f"The session {session_id} was deleted or changed while this agent was running "
                     "it, so the agent stops and stores nothing more. Start a new session."
                 )

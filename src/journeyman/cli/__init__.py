@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from journeyman.records.errors import BadSetting, JourneymanError, UnknownReader, follows_interrupt
+from journeyman.records.errors import BadSetting, JourneymanError, follows_interrupt
 from journeyman.text.display import readable_line
 from journeyman.version import __version__
 
@@ -44,8 +44,6 @@ _COMMANDS = {
     "mcp": ("mcp:mcp", "Serve MCP to models in other programs."),
     "hook": ("serve:hook", ""),
 }
-
-_USAGE_ERRORS = (BadSetting, UnknownReader)
 
 
 class _LazyGroup(click.Group):
@@ -133,7 +131,7 @@ def main() -> None:
         is_declined = isinstance(stop, click.Abort) and not stop.__cause__
         sys.exit(_report("Not confirmed. Nothing was changed." if is_declined else _INTERRUPTED))
     except JourneymanError as error:
-        sys.exit(_report(f"journeyman: {error}", 2 if isinstance(error, _USAGE_ERRORS) else 1))
+        sys.exit(_report(f"journeyman: {error}", 2 if isinstance(error, BadSetting) else 1))
     except BrokenPipeError:
         # The reader of the pipe is gone, so there is nowhere to report it.
         sys.stderr.close()

@@ -84,7 +84,6 @@ def _show_imported(console: Console, imported: _Imported) -> None:
 @option("--source", "Format of the logs; auto detects it.", default="auto")
 @flag("--reread", "Read all logs again, even unchanged ones.")
 @flag("--sample", "Import sample sessions instead.")
-@context.workers_option
 def import_(
     journeyman: Journeyman, *, paths: tuple[Path, ...], sample: bool, **options: Any
 ) -> _Imported:

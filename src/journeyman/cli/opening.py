@@ -18,7 +18,7 @@ from journeyman.records.defaults import (
     MAX_TEMPLATE_PATTERNS,
     MOST_PATTERNS,
 )
-from journeyman.records.errors import BadTools, UnknownTemplate, WrongInput
+from journeyman.records.errors import UnknownTemplate, WrongInput
 from journeyman.settings import STYLES
 from journeyman.templates.briefing import episode_line, mistake_line
 from journeyman.templates.opening import Form, Opening
@@ -162,7 +162,7 @@ def _read_tool_definitions(name: str) -> Any:
         return read_json(data)
     except InvalidJson as error:
         where = "standard input" if name == files.STANDARD_INPUT else name
-        raise BadTools(
+        raise WrongInput(
             f"The tool definitions cannot be read from {where}: {error}. Supply JSON: a list of "
             "definitions in the OpenAI, Anthropic or MCP format."
         ) from error

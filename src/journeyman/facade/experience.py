@@ -59,12 +59,10 @@ class ExperienceFacade(Rooms):
         *,
         source: str = "auto",
         reread: bool = False,
-        workers: int = 1,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> ImportReport:
         """Import logs from files and folders, or from the default locations. Logs that were
-        imported before are skipped unless `reread` is set. With several `workers`, many new logs
-        are read by that many processes; see `learn` for what this requires of a program.
+        imported before are skipped unless `reread` is set.
         """
         # In a database that a team shares, log names start with the name of the machine.
         is_shared = sqlite_path(self.settings.database) is None
@@ -76,7 +74,6 @@ class ExperienceFacade(Rooms):
             place=f"{platform.node()}:" if is_shared else "",
             repositories=self._repositories,
             progress=progress,
-            workers=workers,
         )
         if paths is None:
             return run.discovered(self.places())

@@ -1,17 +1,34 @@
 """Parses messages in the OpenAI and Anthropic API formats into records: roles, content parts and
 blocks, three generations of tool calls, results and usage. Also turns a conversation that is in
-memory into a session.
+memory into a session, and reads logs in these formats, which any tool can write: a list of
+messages, an object that contains one, a list of either, or the same as JSON lines.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import msgspec
 
-from journeyman.logs.fields import as_json, as_text, only_text, seconds, uncached, whole_number
+from journeyman.logs.fields import (
+    as_json,
+    as_text,
+    only_text,
+    path_id,
+    seconds,
+    session_id,
+    uncached,
+    whole_number,
+)
+from journeyman.logs.fragments import Part, in_fragments, read_sessions
+from journeyman.logs.line_reader import BadLine, Line, read_each_line
+from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Fragment,
+    LogEvent,
+    LogState,
+    Mark,
     Message,
     ResultFlags,
     Role,
@@ -269,17 +286,17 @@ def conversation_fragment(
     """
     if not isinstance(messages, list | tuple) or not messages:
         raise WrongInput("There are no messages: pass a non-empty list of messages.")
-    outcome, session_id = facts["outcome"], facts["id"]
+    outcome, own_id = facts["outcome"], facts["id"]
     if outcome is not None and not (isinstance(outcome, int | float) and 0 <= outcome <= 1):
         raise WrongInput(f"The outcome {outcome!r} is not between 0 (failed) and 1 (succeeded).")
-    derived = {"id": "" if session_id is None else session_id}
+    derived = {"id": own_id or ""}
     if outcome is not None:
         derived["outcome_origin"] = "recorded"
     try:
         session = msgspec.convert({**facts, **derived}, Session)
     except msgspec.ValidationError as error:
         raise WrongInput(f"The session cannot be recorded: {error}.") from error
-    if session_id == "" or not session.source:
+    if own_id == "" or not session.source:
         raise WrongInput("The session cannot be recorded: its id or its source is empty.")
     chat = ChatParser()
     records: list[Message] = []
@@ -308,3 +325,115 @@ def continuation(fragment: Fragment, stored: int) -> Fragment:
         for message in fragment.messages
     )
     return msgspec.structs.replace(fragment, messages=tuple(messages), replaces=False)
+
+
+_FIRST_LINES = 5
+"""Lines examined to recognise a log: the first may be a header, or an empty conversation."""
+
+_ID_FIELDS = ("id", "session_id", "conversation_id")
+_OUTCOME_FIELDS = ("reward", "score", "success")
+_START_FIELDS = ("started_at", "created_at", "created", "timestamp")
+_SESSION_FIELDS = ("messages", "usage", "model", "title", *_ID_FIELDS, *_START_FIELDS)
+
+
+class OpenAIChatReader:
+    """Reads conversations stored as lists of messages."""
+
+    name = "openai"
+    about = "conversations in the OpenAI or Anthropic message format (JSON or JSONL)"
+
+    def recognises(self, log: LogFile) -> bool:
+        """Return whether the log holds messages with a role and content. Logs of other formats do
+        too, so their readers must be tried first.
+        """
+        if not log.is_text or not log.head.lstrip().startswith((b"{", b"[")):
+            return False
+        if log.is_jsonl:
+            return any(map(_is_conversation, log.first_lines[:_FIRST_LINES]))
+        roles = {"messages.item.role", "item.role", "item.item.role", "item.messages"}
+        return not roles.isdisjoint(log.keys)
+
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
+        """Read JSON lines one by one, anything else as one document."""
+        read = partial(self._conversation, log)
+        if log.is_jsonl and any(map(is_message, log.first_lines[:_FIRST_LINES])):
+            yield from in_fragments(self._session(log, {}, path_id(log)), _message_lines(log))
+            yield Mark(state=log.state(self.name))
+        elif log.is_jsonl:
+            yield from read_sessions(log, self.name, read)
+        elif isinstance(log.document, list) and "item.role" not in log.keys:
+            yield from read_sessions(log, self.name, read, document=log.document)
+        else:
+            facts = log.document if isinstance(log.document, dict) else {"messages": log.document}
+            session = self._session(log, facts, session_id(log, _recorded_id(facts)))
+            yield from in_fragments(session, _parts(facts, session.model))
+            yield Mark(state=log.state(self.name))
+
+    def _conversation(
+        self, log: LogFile, value: Any, number: int
+    ) -> tuple[Session, Iterable[Part]]:
+        facts = value if isinstance(value, dict) else {"messages": value}
+        messages = facts.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise BadLine(f"conversation {number} has no messages")
+        session = self._session(log, facts, session_id(log, _recorded_id(facts), str(number)))
+        return session, _parts(facts, session.model)
+
+    def _session(self, log: LogFile, facts: dict[str, Any], id_: str) -> Session:
+        scores = {field: facts[field] for field in _OUTCOME_FIELDS if _is_score(facts.get(field))}
+        origin, outcome = next(iter(scores.items()), ("", None))
+        session_fields = (*_SESSION_FIELDS, origin)
+        details = {key: value for key, value in facts.items() if key not in session_fields}
+        if not isinstance(details.get("metadata"), dict):
+            details.pop("metadata", None)
+        starts = (seconds(facts.get(field)) for field in _START_FIELDS)
+        return Session(
+            id=SessionId(id_),
+            source=self.name,
+            title=only_text(facts.get("title")),
+            model=only_text(facts.get("model")),
+            started_at=next((start for start in starts if start is not None), None),
+            outcome=None if outcome is None else float(outcome),
+            outcome_origin=origin,
+            log=log.name,
+            details=details,
+        )
+
+
+def _message_lines(log: LogFile) -> Iterator[Part]:
+    """Yield the messages of a log that has one message per line."""
+    chat = ChatParser()
+
+    def read(line: Line, value: Any) -> list[Message]:
+        # A line has more bytes than messages, so its positions never reach the next line's.
+        try:
+            return chat.read(value, f"@{line.offset}", line.offset)
+        except BadMessage as error:
+            raise BadLine(str(error)) from error
+
+    return read_each_line(log, read)
+
+
+def _parts(facts: dict[str, Any], model: str) -> Iterator[Part]:
+    total = parse_usage(facts.get("usage"), "session", model=model, cost=facts.get("cost_usd"))
+    if total:
+        yield total
+    messages = facts.get("messages")
+    values = messages if isinstance(messages, list) else []
+    yield from chat_parts(values, model=model, with_usage=not total)
+
+
+def _recorded_id(facts: dict[str, Any]) -> str:
+    for value in map(facts.get, _ID_FIELDS):
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value)
+    return ""
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, bool | int | float) and 0 <= value <= 1
+
+
+def _is_conversation(value: Any) -> bool:
+    messages = value.get("messages") if isinstance(value, dict) else value
+    return is_message(value) or (isinstance(messages, list) and any(map(is_message, messages[:3])))

@@ -9,38 +9,45 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from journeyman.logs.fields import as_json, as_text, json_value, only_object, only_text
+from journeyman.logs.fields import (
+    as_json,
+    as_text,
+    json_value,
+    only_object,
+    only_text,
+    whole_number,
+)
 from journeyman.records import Refuser, ResultFlags
-from journeyman.records.opening_marks import marked_opening
+from journeyman.records.host import marked_opening
 
 _UNSET = Raw()
 
 
 class _Flags(Struct, rename="camel"):
-    """The small flags in `toolUseResult`, the rest of which repeats the result. `code` is the HTTP
-    status of a web page.
+    """The small flags in `toolUseResult`, the rest of which repeats the result. Other tools have
+    fields of the same names and other types. `code` is the HTTP status of a web page.
     """
 
-    interrupted: bool | None = None
-    success: bool | None = None
-    status: str | None = None
-    code: int | None = None
-    exit_code: int | None = None
-    truncated: bool | None = None
-    user_modified: bool | None = None
-    background_task_id: str | None = None
-    return_code_interpretation: str | None = None
-    duration_ms: float | None = None
-    total_duration_ms: float | None = None
+    interrupted: Any = None
+    success: Any = None
+    status: Any = None
+    code: Any = None
+    exit_code: Any = None
+    truncated: Any = None
+    user_modified: Any = None
+    background_task_id: Any = None
+    return_code_interpretation: Any = None
+    duration_ms: Any = None
+    total_duration_ms: Any = None
 
 
-_DETAILS = (
-    "truncated",
-    "user_modified",
-    "background_task_id",
-    "return_code_interpretation",
-    "code",
-)
+_DETAILS = {
+    "truncated": bool,
+    "user_modified": bool,
+    "background_task_id": str,
+    "return_code_interpretation": str,
+    "code": int,
+}
 
 
 def refuser(permission: Any, denial_kind: Any) -> Refuser:
@@ -78,8 +85,7 @@ def is_not_run(tool: str, text: str, result: Raw, version: str) -> bool:
     return is_bare and _STATES_EXIT_CODES.match(version) is not None
 
 
-_decode_flags = msgspec.json.Decoder(_Flags, strict=False).decode
-_decode_any = msgspec.json.Decoder().decode
+_decode_flags = msgspec.json.Decoder(_Flags).decode
 
 
 def text_of(raw: Raw) -> str:
@@ -91,39 +97,27 @@ def text_of(raw: Raw) -> str:
 
 def recorded_flags(result: Raw, *, is_error: bool | None) -> ResultFlags | None:
     """Return the flags of a result: those the model saw, and those in `toolUseResult`."""
-    flags = _flags(result)
+    # An error is recorded as text, and some results are lists.
+    is_object = bytes(memoryview(result)[:1]) == b"{"
+    flags = _decode_flags(text_of(result)) if is_object else _Flags()
     if is_error is None and flags.success is False:
         is_error = True
-    details = {name: value for name in _DETAILS if (value := getattr(flags, name))}
-    duration = flags.duration_ms if flags.duration_ms is not None else flags.total_duration_ms
-    if duration is not None:
-        details["duration_s"] = duration / 1000
+    values = ((name, kind, getattr(flags, name)) for name, kind in _DETAILS.items())
+    details: dict[str, Any] = {
+        name: value for name, kind, value in values if value and type(value) is kind
+    }
+    for duration in (flags.duration_ms, flags.total_duration_ms):
+        if type(duration) in (int, float):
+            details["duration_s"] = duration / 1000
+            break
     recorded = ResultFlags(
         is_error=is_error,
-        exit_code=flags.exit_code,
-        status=flags.status,
-        interrupted=flags.interrupted or None,
+        exit_code=whole_number(flags.exit_code),
+        status=only_text(flags.status) or None,
+        interrupted=True if flags.interrupted is True else None,
         details=details,
     )
     return None if recorded == ResultFlags() else recorded
-
-
-def _flags(result: Raw) -> _Flags:
-    if bytes(memoryview(result)[:1]) != b"{":
-        return _Flags()  # an error is recorded as text, and some results are lists
-    try:
-        return _decode_flags(result)
-    except (msgspec.ValidationError, UnicodeDecodeError):
-        pass
-    # Another tool's result has a field of the same name and another type: keep the valid fields.
-    valid: dict[str, Any] = {}
-    for name, value in _decode_any(text_of(result)).items():
-        try:
-            msgspec.convert({name: value}, _Flags, strict=False)
-        except msgspec.ValidationError:
-            continue
-        valid[name] = value
-    return msgspec.convert(valid, _Flags, strict=False)
 
 
 class Attachment(Struct, rename="camel", gc=False):

@@ -31,7 +31,7 @@ from journeyman.logs.fields import (
     whole_number,
 )
 from journeyman.logs.fragments import FragmentBuilder
-from journeyman.logs.line_reader import FRAGMENT_MESSAGES, BadLine, Line, memory_of, read_resumable
+from journeyman.logs.line_reader import FRAGMENT_MESSAGES, BadLine, Line, Lines, read_lines
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Fragment,
@@ -94,8 +94,10 @@ class CodexReader:
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the file's only session, from where the last read ended."""
-        return read_resumable(
-            self.name, log, since, _RolloutState, lambda saved: _Rollout(log, saved)
+        saved = msgspec.convert(since.memory, _RolloutState) if since else None
+        lines = Lines(log, since)
+        return read_lines(
+            self.name, lines, Any, lambda: _Rollout(log, saved if lines.resumed else None)
         )
 
 
@@ -112,8 +114,7 @@ class _RolloutState(Struct):
     generation: int = 0
     totals: dict[str, Any] = {}
     turns: list[int] = []
-    # Stored as "told" in the states of logs that were read before.
-    end_events: dict[str, ResultFlags] = msgspec.field(name="told", default_factory=dict)
+    end_events: dict[str, ResultFlags] = {}
     forked_at: float | None = None
     has_usage_records: bool = False
     processes: Processes = msgspec.field(default_factory=Processes)
@@ -131,7 +132,8 @@ class _Rollout:
         self._facts: dict[str, Any] = {}
 
     def memory(self) -> dict[str, Any]:
-        return memory_of(self._state)
+        memory: dict[str, Any] = msgspec.to_builtins(self._state)
+        return memory
 
     def close(self, read_bytes: int) -> Iterator[Fragment]:
         """Yield what was read since the last fragment."""

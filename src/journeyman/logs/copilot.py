@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from journeyman.logs.fields import (
-    as_json,
     as_text,
     only_object,
     only_text,
     path_id,
     seconds,
+    tool_call,
     uncached,
     whole_number,
 )
+from journeyman.logs.fragments import RUNNING, EventLog, LineSession
 from journeyman.logs.line_reader import BadLine, Line
-from journeyman.logs.line_session import RUNNING, EventLog, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -209,12 +209,7 @@ class _Events(EventLog):
 
 def _tool_call(request: Any) -> ToolCall:
     fields = only_object(request)
-    arguments = fields.get("arguments")
-    return ToolCall(
-        id=only_text(fields.get("toolCallId")),
-        name=only_text(fields.get("name")),
-        arguments="{}" if arguments is None else as_json(arguments),
-    )
+    return tool_call(fields.get("toolCallId"), fields.get("name"), fields.get("arguments"))
 
 
 def _flags(data: dict[str, Any], error: dict[str, Any]) -> ResultFlags:

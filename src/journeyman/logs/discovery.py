@@ -49,11 +49,11 @@ def default_locations(environ: Mapping[str, str], user_home: Path) -> list[LogLo
     """Return the default locations of logs and what each contains."""
     places = []
     for home in _AGENT_HOMES:
-        folder = _expanded(environ.get(home.variable) or user_home / home.default)
-        folder /= home.below
+        named = environ.get(home.variable) or user_home / home.default
+        folder = Path(os.path.expanduser(named), home.below)  # noqa: PTH111 - never raises
         log_folders = [folder / name for name in home.folders]
         if moved := environ.get(home.logs_variable):
-            folder = _expanded(moved)
+            folder = Path(os.path.expanduser(moved))  # noqa: PTH111
             log_folders = [folder]
         problems: list[Problem] = []
         logs = [path for pattern in home.files for path in sorted(folder.glob(pattern))]
@@ -70,14 +70,6 @@ def default_locations(environ: Mapping[str, str], user_home: Path) -> list[LogLo
         )
         places.append(place)
     return places
-
-
-def _expanded(path: Path | str) -> Path:
-    """Return a path with `~` replaced, unless it names a user whose home is not known."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        return Path(path)
 
 
 def find_log_files(folder: Path, problems: list[Problem]) -> Iterator[Path]:

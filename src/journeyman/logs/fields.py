@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from journeyman.logs.log_file import LogFile
-from journeyman.records import ResultFlags
+from journeyman.records import ToolCall
 from journeyman.text.strict_json import InvalidJson, decode_json
 
 _UNIQUE_CHARACTERS = 12
-_MAX_GENERATION = 2**31
 
 
 def seconds(value: Any) -> float | None:
@@ -63,6 +62,12 @@ def json_value(text: str) -> Any:
         return None
 
 
+def tool_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
+    """Return a recorded call; without arguments, they are an empty object."""
+    recorded = "{}" if arguments is None else as_json(arguments)
+    return ToolCall(id=only_text(call_id), name=only_text(name), arguments=recorded)
+
+
 def only_text(value: Any) -> str:
     """Return the value if it is a string, otherwise an empty string."""
     return value if isinstance(value, str) else ""
@@ -83,18 +88,6 @@ def whole_number(value: Any) -> int | None:
 def uncached(prompt: int | None, *cached: int | None) -> int | None:
     """Return the tokens of a prompt without those that the cache served or stored."""
     return None if prompt is None else max(0, prompt - sum(filter(None, cached)))
-
-
-def generation_number(value: Any) -> int | None:
-    """Return a count of compressions, or None if it is not a number that its column can hold."""
-    number = whole_number(value)
-    return number if number is not None and 0 <= number < _MAX_GENERATION else None
-
-
-def has_valid_numbers(flags: ResultFlags) -> bool:
-    """Return whether a database can hold all numbers of these flags."""
-    numbers = (flags.exit_code, *flags.details.values())
-    return all(whole_number(n) is not None for n in numbers if type(n) is int)
 
 
 def path_id(log: LogFile, part: str = "") -> str:

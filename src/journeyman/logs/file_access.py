@@ -13,13 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 _HEADER_BYTES = 100
 
 _NEVER_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -31,14 +24,13 @@ are never closed: see the top of this module.
 
 
 class NotARegularFile(OSError):
-    """The path leads to something other than a file. `strerror` says what."""
+    """The path leads to something other than a file."""
 
 
 def check_regular(mode: int) -> None:
     """Raise NotARegularFile unless a file of this mode is a regular one."""
     if not stat.S_ISREG(mode):
-        kind = next((name for test, name in _KINDS if test(mode)), "a special file")
-        raise NotARegularFile(0, f"it is {kind}, not a regular file")
+        raise NotARegularFile(0, "it is not a regular file")
 
 
 def open_regular(path: Path, *, buffering: int = -1) -> BinaryIO:

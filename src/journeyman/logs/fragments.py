@@ -1,20 +1,19 @@
-"""Reads logs that hold whole sessions, one per line or in a JSON document: groups
-their messages into fragments and makes session ids unique within one log. Includes the reader of
-Journeyman's own export.
+"""What readers share: groups messages into fragments, and reads logs that hold whole sessions, one
+per line or in a JSON document, or an event per line. Includes the reader of Journeyman's own
+export.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from journeyman.logs.fields import generation_number, has_valid_numbers, whole_number
 from journeyman.logs.line_reader import (
     FRAGMENT_MESSAGES,
     BadLine,
     Line,
     Lines,
+    read_each_line,
     read_lines,
 )
 from journeyman.logs.log_file import MAX_EXPORT_BYTES, MAX_VALUE_BYTES, LogFile
@@ -32,7 +31,7 @@ from journeyman.records import (
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.session import REDACTED_DETAIL
 
-_FIRST_MARK_LINES = 500
+_SESSIONS_PER_MARK = 500
 
 Part = Message | Usage | Skip
 
@@ -97,105 +96,136 @@ def in_fragments(
     yield from pending.fragments(session, read_bytes, also_empty=pending.replaces)
 
 
-class _SessionParser:
-    """Reads sessions one after the other. With `unique_ids`, a session with the id of an earlier
-    one gets a numbered id, so that both are kept; `names` holds the digests of the ids in use.
-    """
-
-    def __init__(self, read: ReadSession, names: dict[str, int], *, unique_ids: bool) -> None:
-        self._read_session = read
-        self._unique_ids = unique_ids
-        self.names = names
-
-    def events(
-        self, value: Any, number: int, *, line: int = 0, read_bytes: int = 0
-    ) -> Iterator[Fragment | Skip]:
-        try:
-            session, parts = self._read_session(value, number)
-        except BadLine as error:
-            yield Skip(line=line, reason=str(error))
-            return
-        if self._unique_ids and (unique := self._unique_id(session.id)) != session.id:
-            reason = f"another conversation already has the id {session.id}"
-            yield Skip(line=line, reason=f"{reason}; this one is stored as {unique}")
-            session = msgspec.structs.replace(session, id=SessionId(unique))
-        yield from in_fragments(session, parts, line=line, read_bytes=read_bytes)
-
-    def _unique_id(self, session_id: str) -> str:
-        unique, original = session_id, _digest(session_id)
-        while (digest := _digest(unique)) in self.names:
-            self.names[original] = self.names.get(original, 0) + 1
-            unique = f"{session_id}#{self.names[original]}"
-        self.names[digest] = 1
-        return unique
-
-
-def _digest(name: str) -> str:
-    return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def read_session_lines(
+def read_sessions(
     log: LogFile,
-    since: LogState | None,
     reader: str,
     read: ReadSession,
     *,
+    document: Iterable[Any] | None = None,
     unique_ids: bool = True,
     max_bytes: int = MAX_VALUE_BYTES,
 ) -> Iterator[LogEvent]:
-    """Read a log with one whole session per line, from where `since` ended."""
-    state = since if since is not None and since.reader == reader else None
-    lines = Lines(log, state, max_bytes=max_bytes)
+    """Read a log that holds whole sessions, one per line or as the items of a document. With
+    `unique_ids`, a session with the id of an earlier one gets a numbered id, so that both are kept.
+    """
+    used: dict[str, int] = {}
 
-    def make_handler() -> _SessionLines:
-        names = state.memory.get("names", {}) if state and lines.resumed else {}
-        return _SessionLines(
-            lines, reader, _SessionParser(read, dict(names), unique_ids=unique_ids)
-        )
+    def events(line: Line, value: Any) -> Iterator[LogEvent]:
+        number = line.number if document is None else 0
+        try:
+            session, parts = read(value, line.number)
+        except BadLine as error:
+            yield Skip(line=number, reason=str(error))
+            return
+        unique = str(session.id)
+        while unique_ids and unique in used:
+            used[session.id] += 1
+            unique = f"{session.id}#{used[session.id]}"
+        used[unique] = 1
+        if unique != session.id:
+            reason = f"another conversation already has the id {session.id}"
+            yield Skip(line=number, reason=f"{reason}; this one is stored as {unique}")
+            session = msgspec.structs.replace(session, id=SessionId(unique))
+        yield from in_fragments(session, parts, line=number, read_bytes=line.offset)
+        if line.number % _SESSIONS_PER_MARK == 0:
+            yield Mark(state=log.state(reader))
 
-    return read_lines(reader, lines, Any, make_handler)
-
-
-class _SessionLines:
-    """Handles lines that each hold one session."""
-
-    def __init__(self, lines: Lines, reader: str, sessions: _SessionParser) -> None:
-        self.ready: list[LogEvent] = []
-        self._lines, self._reader, self._sessions = lines, reader, sessions
-        self._next_mark = _FIRST_MARK_LINES
-
-    def handle(self, value: Any, line: Line) -> None:
-        self.ready += self._sessions.events(
-            value, line.number, line=line.number, read_bytes=self._lines.offset
-        )
-        # The names make each mark larger, so marks get rarer as the log grows.
-        if line.whole and self._lines.count >= self._next_mark:
-            self._next_mark = 2 * self._lines.count
-            self.ready.append(Mark(state=self._lines.state(self._reader, memory=self.memory())))
-
-    def memory(self) -> dict[str, Any]:
-        return {"names": dict(self._sessions.names)}
-
-    def close(self, read_bytes: int) -> Iterable[LogEvent]:  # noqa: ARG002
-        return ()
-
-
-def read_session_list(
-    log: LogFile, reader: str, values: Iterable[Any], read: ReadSession
-) -> Iterator[LogEvent]:
-    """Read a document that holds these whole sessions, numbered from 1."""
-    sessions = _SessionParser(read, {}, unique_ids=True)
-    for number, value in enumerate(values, 1):
-        yield from sessions.events(value, number)
+    if document is None:
+        yield from read_each_line(log, events, max_bytes=max_bytes)
+    else:
+        for number, value in enumerate(document, 1):
+            yield from events(Line(number, 0, b"", whole=True), value)
     yield Mark(state=log.state(reader))
 
 
-def _has_valid_numbers(message: Message) -> bool:
-    return (
-        whole_number(message.position) is not None
-        and generation_number(message.generation) is not None
-        and (message.recorded is None or has_valid_numbers(message.recorded))
-    )
+RUNNING = "running"
+"""The end reason of a session whose last prompt has no end yet."""
+
+
+class LineSession:
+    """Collects messages, usage and facts, which are fields of the session."""
+
+    def __init__(self, log: LogFile, source: str, session_id: str) -> None:
+        self.id = SessionId(session_id)
+        self.facts: dict[str, Any] = {}
+        self.generation = 0
+        self._log, self._source = log, source
+        self._pending = FragmentBuilder(replaces=True)
+        self._next_position = 0
+
+    def add(self, line: Line, **fields: Any) -> None:
+        """Add a message that stands in a line. Several messages of one line follow each other."""
+        position = self.next_position(line)
+        self._next_position = position + 1
+        message = Message(
+            key=f"@{position}", position=position, generation=self.generation, **fields
+        )
+        self._pending.messages.append(message)
+        if message.at is not None:
+            self.facts["ended_at"] = message.at
+
+    def next_position(self, line: Line) -> int:
+        """Return the position that the next message of a line gets."""
+        return max(line.offset, self._next_position)
+
+    def add_usage(self, usage: Usage) -> None:
+        self._pending.usage.append(usage)
+
+    def undo(self, start: int, end: int) -> None:
+        """Mark the messages from one position up to another as taken back by the user."""
+        self._pending.undone.append((start, end))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough was collected for a fragment."""
+        return len(self._pending.messages) + len(self._pending.usage) >= FRAGMENT_MESSAGES
+
+    def fragments(self, read_bytes: int) -> Iterator[Fragment]:
+        """Yield what was collected since the last call."""
+        facts = {name: value for name, value in self.facts.items() if value}
+        session = Session(id=self.id, source=self._source, log=self._log.name, **facts)
+        also_empty = bool(facts) or self._pending.replaces
+        yield from self._pending.fragments(session, read_bytes, also_empty=also_empty)
+        self.facts = {}
+
+
+class EventLog:
+    """Base of the handlers that turn the lines of one log into sessions. `read` processes one line,
+    an object, and raises BadLine.
+    """
+
+    def __init__(self, log: LogFile, source: str) -> None:
+        self.ready: list[LogEvent] = []
+        self.log, self.source = log, source
+        self.sessions: dict[str, LineSession] = {}
+
+    def events(self) -> Iterator[LogEvent]:
+        """Read the log to its end."""
+        return read_lines(self.source, Lines(self.log, None), Any, lambda: self)
+
+    def open_session(self, session_id: str, name: str = "") -> LineSession:
+        """Return the session of this name, which gets the id if it is new."""
+        if name not in self.sessions:
+            self.sessions[name] = LineSession(self.log, self.source, session_id)
+        return self.sessions[name]
+
+    def read(self, value: dict[str, Any], line: Line) -> None:
+        raise NotImplementedError
+
+    def handle(self, value: Any, line: Line) -> None:
+        if not isinstance(value, dict):
+            raise BadLine(f"expected a JSON object, found {type(value).__name__}")
+        self.read(value, line)
+        for session in self.sessions.values():
+            if session.is_full:
+                self.ready += session.fragments(line.offset)
+
+    def memory(self) -> dict[str, Any]:
+        return {}
+
+    def close(self, read_bytes: int) -> Iterator[LogEvent]:
+        for session in self.sessions.values():
+            yield from session.fragments(read_bytes)
 
 
 class JourneymanExportReader:
@@ -207,20 +237,16 @@ class JourneymanExportReader:
     def recognises(self, log: LogFile) -> bool:
         return {"journeyman", "session"} <= log.keys
 
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         def read(value: Any, _: int) -> tuple[Session, Iterable[Part]]:
             try:
                 exported = msgspec.convert(value, ExportedSession)
             except msgspec.ValidationError as error:
                 raise BadLine(f"not the expected shape: {error}") from error
-            if not all(map(_has_valid_numbers, exported.messages)):
-                raise BadLine("a message has a number that is too large")
             session = msgspec.structs.replace(exported.session, log=log.name)
             if exported.redacted:
                 details = session.details | {REDACTED_DETAIL: True}
                 session = msgspec.structs.replace(session, details=details)
             return session, (*exported.usage, *exported.messages)
 
-        return read_session_lines(
-            log, since, self.name, read, unique_ids=False, max_bytes=MAX_EXPORT_BYTES
-        )
+        return read_sessions(log, self.name, read, unique_ids=False, max_bytes=MAX_EXPORT_BYTES)

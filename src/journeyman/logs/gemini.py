@@ -16,12 +16,13 @@ from journeyman.logs.fields import (
     only_text,
     path_id,
     seconds,
+    tool_call,
     uncached,
     whole_number,
 )
 from journeyman.logs.file_access import open_regular
+from journeyman.logs.fragments import EventLog, LineSession
 from journeyman.logs.line_reader import BadLine, Line
-from journeyman.logs.line_session import EventLog, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -32,7 +33,6 @@ from journeyman.records import (
     ResultFlags,
     SessionId,
     Skip,
-    ToolCall,
     Usage,
 )
 
@@ -159,7 +159,7 @@ class _Chat(EventLog):
         recorded = record.get("toolCalls")
         calls = [only_object(call) for call in recorded] if isinstance(recorded, list) else []
         requests = tuple(
-            self._tool_call(call)
+            tool_call(call.get("id"), call.get("name"), only_object(call.get("args")))
             for call in calls or content.calls
             if self._is_first(f"call {only_text(call.get('id'))}")
         )
@@ -207,13 +207,6 @@ class _Chat(EventLog):
             tool_call_id=id_,
             tool_name=name,
             recorded=_flags(name, only_text(call.get("status")), text, is_error=is_error),
-        )
-
-    def _tool_call(self, call: dict[str, Any]) -> ToolCall:
-        return ToolCall(
-            id=only_text(call.get("id")),
-            name=only_text(call.get("name")),
-            arguments=as_json(only_object(call.get("args"))),
         )
 
     def _is_first(self, mark: str) -> bool:

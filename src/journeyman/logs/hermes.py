@@ -12,7 +12,7 @@ import msgspec
 
 from journeyman.logs import hermes_rows
 from journeyman.logs.fields import whole_number
-from journeyman.logs.fragments import Part, in_fragments, read_session_lines
+from journeyman.logs.fragments import Part, in_fragments, read_sessions
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
@@ -26,7 +26,7 @@ from journeyman.logs.sqlite_database import (
 )
 from journeyman.records import Fragment, LogEvent, LogState, Message, Session, Skip
 from journeyman.records.copies import MessageTrace, copies_in_place
-from journeyman.records.opening_marks import marked_opening
+from journeyman.records.host import marked_opening
 
 _EXPORT_FIELDS = {"id", "source", "started_at", "messages"}
 _OPTIONAL_TABLES = ("session_model_usage",)
@@ -83,7 +83,7 @@ class HermesExportReader:
         lines = (line.keys() for line in log.first_lines[:3] if isinstance(line, dict))
         return any(keys >= _EXPORT_FIELDS for keys in (*lines, log.keys))
 
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
+    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
         def read(row: Any, _: int) -> tuple[Session, Iterable[Part]]:
             if not isinstance(row, dict) or not row.get("id"):
                 raise BadLine("a session has no id")
@@ -96,7 +96,7 @@ class HermesExportReader:
             messages = _conversation(session.id, rows, _omitted(rows))
             return session, chain(usage_of_session(row, []), messages)
 
-        return read_session_lines(log, since, self.name, read, unique_ids=False)
+        return read_sessions(log, self.name, read, unique_ids=False)
 
 
 def _omitted(rows: Iterable[Row]) -> Set[int]:
@@ -203,31 +203,32 @@ class _HermesDatabase:
 
     def messages(self, session_id: Any) -> Iterator[Row]:
         """Yield all messages of a session, in the order they were written."""
-        return self._select(f"messages WHERE session_id = ? ORDER BY {self._row_id}", session_id)
+        return self._database.select(
+            f"messages WHERE session_id = ? ORDER BY {self._row_id}", session_id
+        )
 
     def has_inactive(self, session_id: Any) -> bool:
         """Return whether a compaction archived messages of a session, or the user undid some."""
         if not self._database.has("messages", "active"):
             return True  # not recorded
-        return any(self._select("messages WHERE session_id = ? AND active = 0 LIMIT 1", session_id))
+        return any(
+            self._database.select(
+                "messages WHERE session_id = ? AND active = 0 LIMIT 1", session_id
+            )
+        )
 
     def opening(self, session_id: Any) -> str:
         """Return the id of the opening that was added to what the user said, or ""."""
         if not self._database.has("messages", "api_content"):
             return ""
         added = "messages WHERE session_id = ? AND api_content != ''"
-        return _opening(self._select(f"{added} ORDER BY {self._row_id}", session_id))
+        return _opening(self._database.select(f"{added} ORDER BY {self._row_id}", session_id))
 
     def model_usage(self, session_id: Any) -> list[Row]:
         """Return a session's token counts by model and task, if the database has them."""
         if not self._database.has("session_model_usage", "session_id"):
             return []
-        return list(self._select("session_model_usage WHERE session_id = ?", session_id))
-
-    def _select(self, source: str, session_id: Any) -> Iterator[Row]:
-        statement = f"SELECT * FROM {source}"  # noqa: S608 - built from constants of this module
-        for row in self._database.execute(statement, session_id):
-            yield dict(row)
+        return list(self._database.select("session_model_usage WHERE session_id = ?", session_id))
 
     def _sums(self, table: str, columns: Iterable[str], *more: str) -> dict[Any, Any]:
         """Return, by session, the number of its rows and the totals of those columns that exist."""

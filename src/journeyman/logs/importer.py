@@ -6,10 +6,9 @@ import logging
 import os
 import time
 import traceback
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future
-from contextlib import AbstractContextManager, closing, suppress
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -45,19 +44,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_REPORTED_LINES = 1000
 
-_WORTH_WORKERS_BYTES = 30_000_000
-"""From this size on, starting worker processes takes less time than they save."""
-
-_MAX_AHEAD_BYTES = 8_000_000
-_MAX_LOGS_AHEAD = 8
-"""Limits on reading ahead: those logs stay in memory until they are written."""
-
-_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024
-_WORKER_SECONDS = 120.0
-"""What a worker may take for one log: many times what logs that are read ahead need."""
-
 _LeftOut = TypeVar("_LeftOut", Problem, SkippedLine)
-_Parsed = Future[list[LogEvent] | None] | None
 
 
 class SessionWriter(Protocol):
@@ -101,8 +88,7 @@ class _Candidate(NamedTuple):
 class Importer:
     """One import of some logs; call `run` once, which returns the report. `readers` loads the
     readers, and is called only if there is something to read. `place` is prepended to the logs'
-    names; `reread` also restores deleted sessions. Many new logs are read by `workers` processes;
-    only this process writes.
+    names; `reread` also restores deleted sessions.
     """
 
     readers: "Callable[[], Readers]"
@@ -112,7 +98,6 @@ class Importer:
     place: str
     repositories: Repositories
     progress: Callable[[Progress], None]
-    workers: int
 
     def __post_init__(self) -> None:
         self._reader = None if self.source == "auto" else self.readers().named(self.source)
@@ -134,18 +119,17 @@ class Importer:
         candidates = list(self._candidates(paths, named=named))
         total, before = sum(candidate.size for candidate in candidates), 0
         self._stamps = {} if self.reread else self.keeper.log_stamps()
-        with closing(self._read_ahead(candidates)) as pairs:
-            for number, (candidate, parsed) in enumerate(pairs):
+        for number, candidate in enumerate(candidates):
 
-                def report(read_bytes: int, done: int = number, before: int = before) -> None:
-                    read = min(before + read_bytes, total)
-                    share = read / total if total else 1.0
-                    count = len(candidates)
-                    self.progress(Progress(done=done, total=count, done_bytes=read, share=share))
+            def report(read_bytes: int, done: int = number, before: int = before) -> None:
+                read = min(before + read_bytes, total)
+                share = read / total if total else 1.0
+                count = len(candidates)
+                self.progress(Progress(done=done, total=count, done_bytes=read, share=share))
 
-                self._import_log(candidate, parsed, report)
-                before += candidate.size
-                report(0, number + 1, before)
+            self._import_log(candidate, report)
+            before += candidate.size
+            report(0, number + 1, before)
         return self._report(time.monotonic() - started)
 
     def discovered(self, places: Iterable[LogLocation]) -> ImportReport:
@@ -174,43 +158,7 @@ class Importer:
                     log = Path(name) if os.path.isfile(name) else file  # noqa: PTH113
                     yield _Candidate(log, named and not is_folder, size)
 
-    def _read_ahead(
-        self, candidates: Sequence[_Candidate]
-    ) -> Generator[tuple[_Candidate, _Parsed], None, None]:
-        """Yield the candidates in order. If the new logs are large enough in total, worker
-        processes read those ahead that are small enough to be held in memory.
-        """
-        new = [c for c in candidates if self.place + printable(c.path) not in self._stamps]
-        if self.workers == 1 or sum(candidate.size for candidate in new) < _WORTH_WORKERS_BYTES:
-            yield from ((candidate, None) for candidate in candidates)
-            return
-        # Imported here, because usually nothing is new.
-        from journeyman.logs.registry import parse  # noqa: PLC0415
-        from journeyman.logs.worker_pool import WorkerPool  # noqa: PLC0415
-
-        ahead = {candidate.path for candidate in new if candidate.size <= _MAX_AHEAD_BYTES}
-        queue: deque[tuple[_Candidate, _Parsed]] = deque()
-        pool = WorkerPool(
-            self.workers,
-            retries=1,
-            memory_bytes=_WORKER_MEMORY_BYTES,
-            seconds=_WORKER_SECONDS,
-        )
-        try:
-            for candidate in candidates:
-                parsed = None
-                if candidate.path in ahead:
-                    parsed = pool.submit(parse, str(candidate.path), self.place, self.source)
-                queue.append((candidate, parsed))
-                if len(queue) > _MAX_LOGS_AHEAD:
-                    yield queue.popleft()
-            yield from queue
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def _import_log(
-        self, candidate: _Candidate, parsed: _Parsed, report: Callable[[int], None]
-    ) -> None:
+    def _import_log(self, candidate: _Candidate, report: Callable[[int], None]) -> None:
         path = printable(candidate.path)
         try:
             log = LogFile(candidate.path, self.place)
@@ -221,26 +169,17 @@ class Importer:
                 for id_, facts in self.keeper.sessions_of_log(log.name).items():
                     self._count(id_, "unchanged", facts)
                 return
-            events = parsed.result() if parsed else None
-            if events is not None:
+            reader = self.readers().reader_for(log, self._problems, requested=self._reader)
+            since = None if self.reread else self.keeper.log_state(log.name)
+            if since and since.reader != reader.name:
                 since = None
-                self._read_log(iter(events), log, report)
-            else:
-                reader = self.readers().reader_for(log, self._problems, requested=self._reader)
-                since = None if self.reread else self.keeper.log_state(log.name)
-                if since and since.reader != reader.name:
-                    since = None
-                self._read_log(reader.read(log, since), log, report)
+            self._read_log(reader.read(log, since), log, report)
             self._logs["read"] += 1
             self._read_bytes += max(0, log.size - (since.offset if since else 0))
         except (NotALog, LogUnreadable, Unstorable) as error:
             is_ignored = isinstance(error, NotALog) and not candidate.named
             reported = self._ignored if is_ignored else self._problems
             reported.append(Problem(path=path, reason=str(error)))
-        except BrokenExecutor as error:
-            # Not read again in this process, which it could end as well.
-            reason = f"{path} could not be imported: {error}."
-            self._problems.append(Problem(path=path, reason=reason))
         except JourneymanError:
             raise
         except Exception as error:

@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -26,7 +25,6 @@ _MAX_PASSED_BYTES = 1024 * 1024 * 1024
 a sparse file, or an archive made to fill the memory."""
 
 T = TypeVar("T")
-S = TypeVar("S", bound=msgspec.Struct)
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
@@ -200,25 +198,17 @@ def read_lines(
     yield Mark(state=lines.state(reader, memory=memory))
 
 
-def read_resumable(
-    reader: str,
-    log: LogFile,
-    since: LogState | None,
-    kind: type[S],
-    make_handler: Callable[[S | None], LineHandler[Any]],
-) -> Iterator[LogEvent]:
-    """Read a log from where the last read ended. Handlers keep their memory in a record of this
-    kind; without one, they start from the beginning.
-    """
-    saved: S | None = None
-    if since is not None and since.reader == reader:
-        with suppress(msgspec.ValidationError):
-            saved = msgspec.convert(since.memory, kind)
-    lines = Lines(log, since if saved is not None else None)
-    return read_lines(reader, lines, Any, lambda: make_handler(saved if lines.resumed else None))
-
-
-def memory_of(state: msgspec.Struct) -> dict[str, Any]:
-    """Return the record in which a handler keeps its memory, as it is stored."""
-    memory: dict[str, Any] = msgspec.to_builtins(state)
-    return memory
+def read_each_line(
+    log: LogFile, read: Callable[[Line, Any], Iterable[T]], *, max_bytes: int = MAX_VALUE_BYTES
+) -> Iterator[T | Skip]:
+    """Yield what `read` returns for each line of a log and its JSON value. It may raise BadLine."""
+    decoder: LineDecoder[Any] = LineDecoder(Any)
+    for line in Lines(log, None, max_bytes=max_bytes):
+        if isinstance(line, Skip):
+            yield line
+            continue
+        try:
+            # The value has no name here, so that it is gone before the next line is decoded.
+            yield from read(line, decoder.decode(line))
+        except BadLine as error:
+            yield Skip(line=line.number, reason=str(error))

@@ -106,16 +106,18 @@ class _OpencodeDatabase:
 
     def messages(self, session_id: Any) -> Iterator[Row]:
         """Yield the messages of a session in opencode's order."""
-        return self._select("message WHERE session_id = ? ORDER BY time_created, id", session_id)
+        return self._database.select(
+            "message WHERE session_id = ? ORDER BY time_created, id", session_id
+        )
 
     def parts(self, message_id: Any) -> Iterator[Row]:
         """Yield the parts of a message in the order they were written."""
-        return self._select("part WHERE message_id = ? ORDER BY id", message_id)
+        return self._database.select("part WHERE message_id = ? ORDER BY id", message_id)
 
     def last_answer(self, session_id: Any) -> dict[str, Any]:
         """Return the data of the last message, if the agent wrote it."""
         last = "message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 1"
-        for row in self._select(last, session_id):
+        for row in self._database.select(last, session_id):
             data = only_object(_decoded(row["data"]))
             return data if data.get("role") == "assistant" else {}
         return {}
@@ -141,11 +143,6 @@ class _OpencodeDatabase:
         ):
             return str(row[0])
         return ""
-
-    def _select(self, source: str, value: Any) -> Iterator[Row]:
-        statement = f"SELECT * FROM {source}"  # noqa: S608 - built from constants of this module
-        for row in self._database.execute(statement, value):
-            yield dict(row)
 
 
 def _session(row: Row, origin: str, last_answer: dict[str, Any], log: str) -> Session:

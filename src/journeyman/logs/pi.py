@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from journeyman.logs.fields import (
-    as_json,
     as_text,
     only_object,
     only_text,
     path_id,
     seconds,
+    tool_call,
     whole_number,
 )
+from journeyman.logs.fragments import RUNNING, EventLog, LineSession
 from journeyman.logs.line_reader import BadLine, Line
-from journeyman.logs.line_session import RUNNING, EventLog, LineSession
 from journeyman.logs.log_file import LogFile
 from journeyman.records import (
     Lineage,
@@ -26,7 +26,6 @@ from journeyman.records import (
     MessageKind,
     ResultFlags,
     SessionId,
-    ToolCall,
     Usage,
 )
 
@@ -120,7 +119,9 @@ class _Entries(EventLog):
         elif role == "toolResult":
             self._read_result(session, message, text)
         elif role == "bashExecution":
-            self._read_user_command(session, message)
+            command = as_text(message.get("command"))
+            output = as_text(message.get("output"))
+            self._add_note(session, f"The user ran: {command}\n{output}", "harness")
         elif role in ("custom", "hookMessage"):
             self._add_note(session, text, "harness")
         else:
@@ -135,13 +136,8 @@ class _Entries(EventLog):
         for block in content if isinstance(content, list) else [content]:
             fields = only_object(block)
             if fields.get("type") == "toolCall":
-                calls.append(
-                    ToolCall(
-                        id=only_text(fields.get("id")),
-                        name=only_text(fields.get("name")),
-                        arguments=as_json(fields.get("arguments", {})),
-                    )
-                )
+                call = tool_call(fields.get("id"), fields.get("name"), fields.get("arguments"))
+                calls.append(call)
             elif fields.get("type") == "thinking":
                 thoughts.append(as_text(fields.get("thinking")))
             else:
@@ -179,23 +175,6 @@ class _Entries(EventLog):
             tool_call_id=call_id,
             tool_name=only_text(message.get("toolName")),
             recorded=recorded,
-        )
-
-    def _read_user_command(self, session: LineSession, message: dict[str, Any]) -> None:
-        """Read a command that the user ran: a call, but not the agent's."""
-        arguments = as_json({"command": as_text(message.get("command"))})
-        call = ToolCall(id=f"user@{self._line.offset}", name="bash", arguments=arguments)
-        session.add(self._line, at=self._at, role="user", kind="harness", tool_calls=(call,))
-        code = whole_number(message.get("exitCode"))
-        interrupted = True if message.get("cancelled") is True else None
-        session.add(
-            self._line,
-            at=self._at,
-            role="tool",
-            text=as_text(message.get("output")),
-            tool_call_id=call.id,
-            tool_name=call.name,
-            recorded=ResultFlags(exit_code=code, interrupted=interrupted),
         )
 
 

@@ -4,11 +4,10 @@ session in memory, and yield fragments, skips and marks (see `journeyman.records
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from journeyman.logs.chat import OpenAIChatReader
 from journeyman.logs.claude_code import ClaudeCodeReader
 from journeyman.logs.codex import CodexReader
 from journeyman.logs.copilot import CopilotReader
@@ -16,12 +15,11 @@ from journeyman.logs.fragments import JourneymanExportReader
 from journeyman.logs.gemini import GeminiReader
 from journeyman.logs.hermes import HermesExportReader, HermesReader
 from journeyman.logs.log_file import LogFile
-from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.pi import PiReader
 from journeyman.logs.sqlite_database import foreign_database, has_database_header
 from journeyman.records import LogEvent, LogState
-from journeyman.records.errors import JourneymanError, LogUnreadable, NotALog, UnknownReader
+from journeyman.records.errors import BadSetting, JourneymanError, NotALog
 from journeyman.records.report import Problem
 
 GROUP = "journeyman.readers"
@@ -74,7 +72,7 @@ class Readers:
             if reader.name == name:
                 return reader
         names = ", ".join(sorted(reader.name for reader in self.all))
-        raise UnknownReader(f"There is no reader {name!r}. The readers are: {names}.")
+        raise BadSetting(f"There is no reader {name!r}. The readers are: {names}.")
 
     def reader_for(
         self,
@@ -123,28 +121,3 @@ class Readers:
             reason = mask_text(f"the reader {plugin.value} could not be loaded: {error}")
         self.problems.append(Problem(path=plugin.value, reason=reason))
         return None
-
-
-def parse(path: str, place: str, source: str) -> list[LogEvent] | None:
-    """Read a whole log in a worker process. Return None if a reader fails: the main process then
-    reads the log again and reports the failure. Raises NotALog and LogUnreadable.
-    """
-    problems: list[Problem] = []
-    try:
-        log = LogFile(Path(path), place)
-        requested = None if source == "auto" else _readers().named(source)
-        reader = _readers().reader_for(log, problems, requested=requested)
-        events = list(reader.read(log, None))
-    except (NotALog, LogUnreadable):
-        raise
-    except MemoryError:
-        problems.clear()
-        raise LogUnreadable(f"{path}: reading it takes too much memory.") from None
-    except Exception:  # noqa: BLE001 - the main process reads the log again and reports it
-        return None
-    return None if problems else events
-
-
-@cache
-def _readers() -> Readers:
-    return Readers()

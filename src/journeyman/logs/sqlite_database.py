@@ -4,7 +4,6 @@ the named tables, so that a table with credentials cannot be read by mistake.
 
 import hashlib
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
@@ -22,12 +21,7 @@ BUSY_TIMEOUT_S = 5.0
 
 _HEADER = b"SQLite format 3\x00"
 _SESSIONS_PER_MARK = 200
-_RETRY_PAUSE_S = 0.05
 _MAX_NAMED_TABLES = 6
-_STEPS_PER_CHECK = 10_000_000
-_MAX_CHECKS = 300
-"""Steps of SQLite's virtual machine that may pass without a row: about a minute's work. Counting
-the messages of a database of 10 GB takes a tenth of them."""
 _HARMLESS_ACTIONS = frozenset(
     (
         sqlite3.SQLITE_SELECT,
@@ -89,6 +83,11 @@ class Database:
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         """Run a query; its rows have the columns by name."""
         return self._connection.execute(statement, values)
+
+    def select(self, source: str, value: Any) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table; `source` is its name and a condition with the value."""
+        for row in self.execute(f"SELECT * FROM {source}", value):  # noqa: S608 - of our readers
+            yield dict(row)
 
 
 @contextmanager
@@ -162,50 +161,24 @@ def _is_at_rest(log: LogFile) -> bool:
     return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
 
 
-def _connect(
-    log: LogFile, busy_timeout_s: float, *, immutable: bool, tries: int = 3
-) -> sqlite3.Connection:
-    """Connect read-only. A checkpoint by the program can briefly disturb a reader, so this tries
-    three times, as Hermes itself does.
+def _connect(log: LogFile, busy_timeout_s: float, *, immutable: bool) -> sqlite3.Connection:
+    """Connect read-only. The size of values is limited, because the schema is input like the rows:
+    a generated column can make a harmless query build huge ones.
     """
     # Immutable, because otherwise even a reader creates files next to a database at rest.
     uri = sqlite_uri(log.path, "mode=ro&immutable=1" if immutable else "mode=ro")
     connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
     try:
-        _limit_statements(connection)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+        # Functions and tables with effects are not called by generated columns.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.row_factory = sqlite3.Row
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as error:
+    except sqlite3.Error:
         connection.close()
-        if tries == 1 or "disk I/O error" not in str(error):
-            raise
-        time.sleep(_RETRY_PAUSE_S)
-        return _connect(log, busy_timeout_s, immutable=immutable, tries=tries - 1)
+        raise
     return connection
-
-
-def _limit_statements(connection: sqlite3.Connection) -> None:
-    """Limit the values and the work of each statement: the schema is input like the rows, and can
-    make a harmless query build huge values or never end. Raises sqlite3.Error from the statement
-    that exceeds a limit. Rows become sqlite3.Row.
-    """
-    checks = 0
-
-    def is_endless() -> bool:
-        nonlocal checks
-        checks += 1
-        return checks > _MAX_CHECKS
-
-    def make_row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> sqlite3.Row:
-        nonlocal checks
-        checks = 0
-        return sqlite3.Row(cursor, values)
-
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
-    # Functions and tables with effects are not called by views, triggers and generated columns.
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.set_progress_handler(is_endless, _STEPS_PER_CHECK)
-    connection.row_factory = make_row
 
 
 def _table_names(connection: sqlite3.Connection) -> list[str]:

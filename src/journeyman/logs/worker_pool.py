@@ -1,4 +1,4 @@
-"""A pool of worker processes for import and learning.
+"""A pool of worker processes for learning.
 
 It replaces ProcessPoolExecutor, where all processes share one pipe for their results: if one of
 them is killed while writing to it, the others, and the callers waiting for them, hang. Here, the
@@ -7,7 +7,6 @@ death of a process costs the call that it was working on.
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
@@ -19,24 +18,12 @@ from typing import Any
 
 class WorkerPool(ThreadPoolExecutor):
     """An executor with this number of processes, each with its own pipe and a thread that waits
-    for it. Processes start on demand. A call whose process dies is repeated in a new process as
-    often as `retries` says, because the cause may lie elsewhere; then it raises BrokenExecutor,
-    which states how the process ended. `memory_bytes` and `seconds` limit what one call may take.
-    The owner of a pool ends it with `shutdown(cancel_futures=True)`.
+    for it. Processes start on demand. A call whose process dies raises BrokenExecutor, which states
+    how the process ended. The owner of a pool ends it with `shutdown(cancel_futures=True)`.
     """
 
-    def __init__(
-        self,
-        workers: int,
-        *,
-        retries: int = 0,
-        memory_bytes: int | None = None,
-        seconds: float | None = None,
-    ) -> None:
+    def __init__(self, workers: int) -> None:
         super().__init__(workers)
-        self._retries = retries
-        self._memory_bytes = memory_bytes
-        self._seconds = seconds
         # Not forked: a fork of a process with threads and open databases may hang.
         self._context = get_context("spawn")
         self._thread_local = threading.local()
@@ -53,26 +40,16 @@ class WorkerPool(ThreadPoolExecutor):
             process.join()
 
     def _call(self, *call: Any) -> Any:
-        for tries_left in range(self._retries, -1, -1):
-            try:
-                answer, error = self._ask(call)
-            except (EOFError, OSError) as lost:
-                ending = _ending(self._end_worker())
-                if not tries_left:
-                    raise BrokenExecutor(ending) from lost
-            else:
-                break
+        _, connection = self._worker()
+        try:
+            connection.send(call)
+            answer, error = connection.recv()
+        except (EOFError, OSError) as lost:
+            code = self._end_worker()
+            raise BrokenExecutor(f"a worker process ended with exit code {code}") from lost
         if error is not None:
             raise error
         return answer
-
-    def _ask(self, call: tuple[Any, ...]) -> Any:
-        _, connection = self._worker()
-        connection.send(call)
-        if not connection.poll(self._seconds):
-            self._end_worker(kill=True)
-            raise BrokenExecutor(f"a worker process did not finish within {self._seconds:.0f} s")
-        return connection.recv()
 
     def _worker(self) -> tuple[BaseProcess, Connection]:
         """Return this thread's process and the pipe to it, which are started if necessary."""
@@ -81,45 +58,28 @@ class WorkerPool(ThreadPoolExecutor):
         if worker is None:
             ours, theirs = self._context.Pipe()
             with theirs:  # closed in this process, so that the pipe ends when the worker does
-                process = self._context.Process(
-                    target=_run_worker, args=(theirs, self._memory_bytes), daemon=True
-                )
+                process = self._context.Process(target=_run_worker, args=(theirs,), daemon=True)
                 process.start()
             worker = self._thread_local.worker = (process, ours)
             self._workers.append(worker)
         return worker
 
-    def _end_worker(self, *, kill: bool = False) -> int | None:
+    def _end_worker(self) -> int | None:
         """Give up this thread's process, and return its exit code."""
         process, connection = worker = self._worker()
         self._thread_local.worker = None
         self._workers.remove(worker)
-        if kill:
-            process.kill()
         connection.close()
         process.join()
         exit_code: int | None = process.exitcode
         return exit_code
 
 
-def _ending(exit_code: int | None) -> str:
-    """Return how a worker process ended, as a clause."""
-    if exit_code is None or exit_code >= 0:
-        return f"a worker process ended with exit code {exit_code}"
-    name = signal.Signals(-exit_code).name
-    advice = ", perhaps because memory ran out" if name == "SIGKILL" else ""
-    return f"a worker process was ended by {name}{advice}"
-
-
-def _run_worker(connection: Connection, memory_bytes: int | None) -> None:
+def _run_worker(connection: Connection) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the other cores have their own workers
     # Ctrl-C reaches all processes of a terminal; the main process decides how to handle it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    if memory_bytes is not None and sys.platform != "win32":
-        import resource  # noqa: PLC0415 - missing on Windows
-
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     while True:
         try:
             function, args, named = connection.recv()

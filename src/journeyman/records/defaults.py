@@ -26,27 +26,18 @@ MAX_EXAMPLES = 10
 """The maximum number of patterns in a template built from many sessions, and in one created from
 one session."""
 
-TRIVIAL_TOOLS_BY_REASON: dict[str, tuple[str, ...]] = {
-    "asks or answers the person": (
-        *("clarify", "AskUserQuestion", "request_user_input", "ask_followup_question"),
-        *("attempt_completion", "finish", "submit"),
-    ),
-    "keeps the agent's own memory": (
-        *("memory", "fact_store", "fact_feedback", "session_search", "warm_session"),
-    ),
-    "keeps the agent's own plan": (
-        *("todo", "todo_list", "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskGet"),
-        *("TaskList", "EnterPlanMode", "ExitPlanMode", "update_plan", "think"),
-        "sequentialthinking",
-    ),
-    "looks up what the agent can do": (
-        *("skill_view", "skills_list", "skill_manage", "Skill", "SlashCommand", "ToolSearch"),
-    ),
-    "waits for or stops work that another call started": (
-        *("TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash", "request_confirmation"),
-    ),
-}
-"""Housekeeping tools, which change nothing outside the agent, by reason."""
-
-TRIVIAL_TOOLS = tuple(name for names in TRIVIAL_TOOLS_BY_REASON.values() for name in names)
-"""Tools that are never learned from and can be left out of rates."""
+TRIVIAL_TOOLS = (
+    # Tools that ask or answer the person.
+    *("clarify", "AskUserQuestion", "request_user_input", "ask_followup_question"),
+    *("attempt_completion", "finish", "submit"),
+    # Tools for the agent's own memory and plan.
+    *("memory", "fact_store", "fact_feedback", "session_search", "warm_session"),
+    *("todo", "todo_list", "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskGet"),
+    *("TaskList", "EnterPlanMode", "ExitPlanMode", "update_plan", "think", "sequentialthinking"),
+    # Tools that look up what the agent can do.
+    *("skill_view", "skills_list", "skill_manage", "Skill", "SlashCommand", "ToolSearch"),
+    # Tools that wait for or stop work that another call started.
+    *("TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash", "request_confirmation"),
+)
+"""Housekeeping tools, which change nothing outside the agent: they are never learned from and can
+be left out of rates."""

@@ -22,10 +22,6 @@ class AmbiguousSession(WrongInput):
     """More than one session id has this prefix."""
 
 
-class UnknownReader(WrongInput):
-    """No reader has this name."""
-
-
 class NotALog(WrongInput):
     """No reader recognises this file."""
 
@@ -46,16 +42,8 @@ class BadTemplate(WrongInput):
     """A template's name, tag or file cannot be used."""
 
 
-class BadTools(WrongInput):
-    """The tool definitions cannot be read, or one of their schemas is invalid."""
-
-
 class NotWritten(WrongInput):
     """A change to memory or a skill is not allowed; nothing was written."""
-
-
-class SessionTaken(WrongInput):
-    """The agent's session was deleted, or another program is running it."""
 
 
 class UnknownReview(WrongInput):
@@ -119,10 +107,6 @@ class ContextFull(OutsideProblem):
 
 class ServiceUnavailable(OutsideProblem):
     """The confirmation service cannot be reached, or something else answers at its address."""
-
-
-class WorkerLost(OutsideProblem):
-    """A worker process ended before it finished its work."""
 
 
 class AuditBroken(OutsideProblem):

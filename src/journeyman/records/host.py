@@ -1,7 +1,8 @@
 """Hosts: other programs' agents that Journeyman plugs into, what their sessions started with, and
-what happened on the way.
+what happened on the way; and the marks around an opening in a text.
 """
 
+import re
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -58,3 +59,25 @@ class HostEvent(Struct, frozen=True, kw_only=True):
     ms: float = 0.0
     tokens: int = 0
     detail: str = ""
+
+
+_MARK_WORDS = "=== Journeyman: examples from earlier sessions"
+BEGIN_MARK = re.compile(rf"{_MARK_WORDS} begin here \(([0-9a-f]{{16}})\) ===")
+"""The line before an opening in a text. It holds a digest of the opening, so that no text inside
+can end it early, and a recorded session shows which opening it had."""
+
+
+def begin_mark(opening_id: str) -> str:
+    return f"{_MARK_WORDS} begin here ({opening_id}) ==="
+
+
+def end_mark(opening_id: str) -> str:
+    return f"{_MARK_WORDS} end here ({opening_id}) ==="
+
+
+def marked_opening(text: str) -> str:
+    """Return the id of the first opening in a text, or "" if there is none."""
+    if _MARK_WORDS not in text:
+        return ""
+    mark = BEGIN_MARK.search(text)
+    return mark[1] if mark else ""

@@ -10,10 +10,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 Refuser = Literal["", "person", "rule", "hook", "mode", "nobody"]
 """Who refused a call: a person; a rule or policy of the program or its settings; a hook or plugin;
@@ -30,6 +30,9 @@ REFUSER_PHRASES: dict[Refuser, str] = {
 """Who refused a call, as it is shown after the word "refused"."""
 
 Role = Literal["system", "user", "assistant", "tool"]
+
+_Integer = Annotated[int, Meta(gt=-(2**53), lt=2**53)]
+_Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 MessageKind = Literal["plain", "summary", "harness"]
 """`summary`: left by a context compression. `harness`: inserted by the program around the agent
@@ -52,11 +55,11 @@ class ResultFlags(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     """The recorder's own flags for a result. None means not recorded."""
 
     is_error: bool | None = None
-    exit_code: int | None = None
+    exit_code: _Integer | None = None
     status: str | None = None
     interrupted: bool | None = None
     refused_by: Refuser = ""
-    details: dict[str, str | int | float | bool] = {}
+    details: dict[str, str | _Integer | float | bool] = {}
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -71,7 +74,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """
 
     key: str
-    position: int
+    position: _Integer
     role: Role
     text: str = ""
     kind: MessageKind = "plain"
@@ -83,7 +86,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     at: float | None = None
     model: str = ""
     finish_reason: str = ""
-    generation: int = 0
+    generation: _Count = 0
     copied: bool = False
 
 

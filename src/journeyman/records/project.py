@@ -3,51 +3,38 @@ the session's folder.
 """
 
 import re
-from typing import NamedTuple
-
-
-class PathRule(NamedTuple):
-    """A convention for naming folders. `pattern` captures the part of a path or folder name to
-    keep; `example` is a path of the project `cli`.
-    """
-
-    id: str
-    pattern: str
-    example: str
-
 
 _HOME = r"(?:/home/[^/]+|(?:[A-Za-z]:)?/Users/[^/]+|/root)"
 _DAY = r"(?:19|20)\d\d-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])"
 
 
 WORKTREES = (
-    PathRule("codex", r"(.*/\.codex/worktrees/[^/]+/[^/]+)", "/x/.codex/worktrees/7f3a/cli/cmd"),
-    PathRule("cursor", r"(.*/\.cursor/worktrees/[^/]+)/", "/home/ada/.cursor/worktrees/cli/qx1"),
-    PathRule("conductor", r"(.*/conductor/workspaces/[^/]+)/", "/x/conductor/workspaces/cli/lima"),
-    PathRule("home", rf"({_HOME}/\.?worktrees/[^/]+)", "/home/ada/worktrees/cli/fix-42"),
-    PathRule("claude_code", r"(.+?)/\.claude/worktrees/", "/srv/cli/.claude/worktrees/fix-42"),
-    PathRule("dot_worktrees", r"(.+?)/\.worktrees/", "/srv/cli/.worktrees/ada/fix-42"),
-    PathRule("sibling", r"(.+?[^/])[._-]worktrees/", "/srv/cli.worktrees/fix-42"),
-    PathRule("worktrees", r"(.*?/[^/.][^/]*)/worktrees/", "/srv/cli/worktrees/fix-42"),
+    r"(.*/\.codex/worktrees/[^/]+/[^/]+)",
+    r"(.*/\.cursor/worktrees/[^/]+)/",
+    r"(.*/conductor/workspaces/[^/]+)/",
+    rf"({_HOME}/\.?worktrees/[^/]+)",
+    r"(.+?)/\.(?:claude/)?worktrees/",
+    r"(.+?[^/])[._-]worktrees/",
+    r"(.*?/[^/.][^/]*)/worktrees/",
 )
-"""Where worktrees of a repository are kept; each pattern captures the path of the repository. The
-first rule that matches applies."""
+"""Where Codex, Cursor, Conductor, Claude Code and people keep worktrees of a repository; each
+pattern captures the path of the repository. The first that matches applies."""
 
 CHECKOUTS = (
-    PathRule("day_before", rf"{_DAY}[-_.](.+)$", "/src/20260205-cli"),
-    PathRule("day_after", rf"(.+)[-_.]{_DAY}$", "/src/cli-2026-02-05"),
+    rf"{_DAY}[-_.](.+)$",
+    rf"(.+)[-_.]{_DAY}$",
     # A letter before the number: `lib-1.2` is a version, not the second checkout of `lib-1`.
-    PathRule("number", r"(.*[^\W\d_])[-_.]\d{1,2}$", "/src/cli-2"),
+    r"(.*[^\W\d_])[-_.]\d{1,2}$",
 )
 """How people name one of several checkouts of a repository; each pattern captures the repository's
-name. Every rule that matches applies, one after the other."""
+name. All that match apply, one after the other."""
 
 
 def repository_folder(folder: str) -> str:
     """Return the path of the repository that a folder is a worktree of, or else the folder."""
     path = _plain(folder)
-    for rule in WORKTREES:
-        if match := re.match(rule.pattern, path):
+    for pattern in WORKTREES:
+        if match := re.match(pattern, path):
             return match[1]
     return path
 
@@ -57,8 +44,8 @@ def project_name(folder: str) -> str:
     repository in different places, on different machines, have the same name.
     """
     name = repository_folder(folder).rpartition("/")[2]
-    for rule in CHECKOUTS:
-        if match := re.match(rule.pattern, name):
+    for pattern in CHECKOUTS:
+        if match := re.match(pattern, name):
             name = match[1]
     return name
 

@@ -30,7 +30,7 @@ _MAX_JUDGED = 256
 
 _JOINER_STARTS = frozenset("=:|,(?)-!*\\\"'`] \t：")
 _JOINER = re.compile(
-    r"(\\{0,40}[\"'`]?\]?)(?:\*\*)?[ \t]{0,8}"
+    r"(?i)(\\{0,40}[\"'`]?\]?)(?:\*\*)?[ \t]{0,8}"
     r"(:[ \t]?(?:&'?(?:static )?)?[a-z_][\w.\[\]| ?]{0,30}=[ \t]?"
     r"(?=[a-z]?\\{0,40}[\"'])"  # name: str = "…"
     r"|=>|:=|!?={1,3}|->|:(?![:/]{2}|:)|："
@@ -105,9 +105,9 @@ class FieldName(NamedTuple):
     kind: FieldKind
 
 
-def find_named_secrets(text: str, lower: str, hits: Sequence[tuple[int, int]]) -> Iterator[Span]:
+def find_named_secrets(text: str, hits: Sequence[tuple[int, int]]) -> Iterator[Span]:
     """Yield every secret that a name reveals, unordered and possibly overlapping. `hits` are the
-    positions of words that occur in such names, in order; `lower` is the text in lower case.
+    positions of words that occur in such names, in order.
     """
     name_to = assigned_to = columns_to = 0
     for at, hit_end in hits:
@@ -131,12 +131,12 @@ def find_named_secrets(text: str, lower: str, hits: Sequence[tuple[int, int]]) -
             continue
         name = FieldName(start, end, kind)
         if at >= assigned_to and text[end : end + 1] in _JOINER_STARTS:
-            assigned = _assigned_value(text, lower, name)
+            assigned = _assigned_value(text, name)
             if assigned is not None:
                 assigned_to = assigned.end
                 yield assigned
             else:
-                yield from _nested_values(text, lower, name)
+                yield from _nested_values(text, name)
         yield from _option_and_pair_values(text, name)
         if name.start >= columns_to and text[end : end + 1] in _AFTER_HEADINGS:
             columns, columns_to = _column_values(text, name)
@@ -172,8 +172,8 @@ def _compiled_pairs() -> tuple[tuple[Pair, re.Pattern[str], re.Pattern[str]], ..
     )
 
 
-def _assigned_value(text: str, lower: str, name: FieldName) -> Span | None:
-    joiner = _JOINER.match(lower, name.end)
+def _assigned_value(text: str, name: FieldName) -> Span | None:
+    joiner = _JOINER.match(text, name.end)
     if joiner is None or text[name.start - 1 : name.start] == "<":
         return None
     name_text = text[name.start : name.end]
@@ -361,9 +361,9 @@ def _header_value(text: str, start: int, kind: FieldKind) -> Span | None:
     return Span(end - len(secret), end, "secret")
 
 
-def _nested_values(text: str, lower: str, name: FieldName) -> Iterator[Span]:
+def _nested_values(text: str, name: FieldName) -> Iterator[Span]:
     """Yield the secret strings of a list or object after a quoted name."""
-    joiner = _JOINER.match(lower, name.end)
+    joiner = _JOINER.match(text, name.end)
     if joiner is None or not joiner[1] or text[joiner.end() : joiner.end() + 1] not in ("[", "{"):
         return
     kind: FieldKind = "loose" if text[joiner.end()] == "{" else name.kind

@@ -53,11 +53,6 @@ _MAX_DISGUISES = 2
 
 _WORD_REFERENCE = re.compile(r"\(\?&(\w+)\)")
 _PATTERN_LINE_BREAK = re.compile(r"\n\s*")
-_WORD = re.compile(r"[a-z0-9]+")
-_FIRST_WORDS = 8
-_LEET_CLASSES = {
-    letter: f"[{letter}{digit}]" for letter, digit in zip("oieast", "013457", strict=True)
-}
 
 
 def _json_strings(text: str) -> str:
@@ -170,14 +165,14 @@ def _find_in_text(text: str, depth: int, *, is_request: bool) -> Suspicion | Non
     candidates, is_disguised = sentence_rules.candidates(sentences)
     if candidates:
         plain = " ".join(_words(visible))
-        for reading in dict.fromkeys((sentences, plain)):
-            if suspicion := _first_match(candidates, reading, visible, is_request=is_request):
+        for reading in dict.fromkeys((plain, sentences)):
+            if suspicion := _first_match(candidates, reading, is_request=is_request):
                 return suspicion
     # Roles are visible only in the JSON objects, not in their strings.
     has_roles = strings is not text and "role" in text
     for reading in (visible, _visible_text(text)) if has_roles else (visible,):
         candidates, _ = raw_rules.candidates(reading.lower())
-        if suspicion := _first_match(candidates, reading, reading, is_request=is_request):
+        if suspicion := _first_match(candidates, reading, is_request=is_request):
             return suspicion
     if depth:
         may_be_encoded = max(map(len, words), default=0) >= _MIN_CODED_RUN
@@ -191,7 +186,7 @@ def _find_in_text(text: str, depth: int, *, is_request: bool) -> Suspicion | Non
 
 
 def _first_match(
-    candidates: Sequence[AnchoredRule], text: str, visible: str, *, is_request: bool
+    candidates: Sequence[AnchoredRule], text: str, *, is_request: bool
 ) -> Suspicion | None:
     for rule, first, last in candidates:
         if is_request and not rule.requests:
@@ -199,20 +194,9 @@ def _first_match(
         # Near its anchors, not at them: words left out of one reading shift those of another.
         match = _compiled_pattern(rule.pattern).search(text, max(0, first - _REACH), last + _REACH)
         if match is not None:
-            at = match.start() if text is visible else _locate(match[0], visible)
-            evidence = _excerpt(text, match.start()) if at is None else _excerpt(visible, at)
+            evidence = _excerpt(text, match.start())
             return Suspicion(rule=rule.id, reason=f"This text {rule.about}.", evidence=evidence)
     return None
-
-
-def _locate(matched: str, visible: str) -> int | None:
-    """Return where the first words of a match are in the visible text, or None."""
-    words = [
-        "".join(_LEET_CLASSES.get(letter, letter) for letter in word)
-        for word in _WORD.findall(matched)[:_FIRST_WORDS]
-    ]
-    match = re.search(r"[\W_]+".join(words), visible, re.IGNORECASE)
-    return match.start() if match else None
 
 
 def _excerpt(text: str, at: int) -> str:

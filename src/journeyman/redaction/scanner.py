@@ -73,9 +73,7 @@ def _find(text: str, *, people: bool, depth: int = 0) -> tuple[Span, ...]:
         anchors = _anchor_matches(decoded)
         spans = [*_family_spans(decoded, anchors)] if anchors.rows else []
         if anchors.names:
-            spans += (
-                (2, span) for span in find_named_secrets(decoded, _lower(decoded), anchors.names)
-            )
+            spans += ((2, span) for span in find_named_secrets(decoded, anchors.names))
         if _KUBERNETES in decoded:
             spans += ((2, span) for span in find_kubernetes_secrets(decoded))
         if people:
@@ -160,7 +158,7 @@ def _find_broken(joined: MappedText, *, people: bool, depth: int) -> Iterator[Ra
         )
         if join and not is_list:
             yield rank, span
-    for span in find_named_secrets(text, _lower(text), anchors.names):
+    for span in find_named_secrets(text, anchors.names):
         join = joined.first_join(span.start, span.end)
         left, right = text[span.start : join], text[join : span.end]
         if join and field_kind(left) is None and _are_halves(left, right):
@@ -241,12 +239,6 @@ def _is_basic_auth(value: str) -> bool:
 
 
 _CHECKS = CHECKS | {"meant": lambda _value: True, "basic": _is_basic_auth}
-
-
-def _lower(text: str) -> str:
-    """Return the text in lower case, of the same length, and without lone surrogates."""
-    lower = text.replace("\u0130", "\u0131").lower()  # the only letter that grows
-    return lower if lower.isascii() else lower.encode("utf-8", "replace").decode()
 
 
 def _anchor_matches(text: str) -> AnchorMatches:

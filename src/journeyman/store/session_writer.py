@@ -15,8 +15,7 @@ import sqlalchemy as sa
 
 from journeyman.records import Fragment, LogState, Session, SessionId
 from journeyman.records.fragment import SessionChange
-from journeyman.records.host import REPORTED_USAGE
-from journeyman.records.opening_marks import marked_opening
+from journeyman.records.host import REPORTED_USAGE, marked_opening
 from journeyman.records.session import REDACTED_DETAIL
 from journeyman.store import rows
 from journeyman.store.copies import holders_of_copies, mark_copies, refresh, root_key

@@ -21,7 +21,7 @@ from journeyman.records import (
     MinedSession,
     SearchKeys,
 )
-from journeyman.records.errors import AmbiguousSession, UnknownSession, WorkerLost
+from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
 from journeyman.records.report import Progress
 from journeyman.store.store import Store
 from journeyman.templates.examples import call_text, episode_pattern, example_texts, example_tokens
@@ -232,7 +232,7 @@ class Learner:
             while waiting:
                 yield waiting.popleft().result()
         except BrokenExecutor as error:
-            raise WorkerLost(
+            raise OutsideProblem(
                 "A worker process ended abruptly while learning: it was killed, or memory ran out. "
                 "What was learned before is stored. Run `journeyman learn --workers 1` to continue."
             ) from error

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from journeyman.records import Pattern, Step
 from journeyman.records.errors import WrongInput
-from journeyman.records.opening_marks import begin_mark, end_mark
+from journeyman.records.host import begin_mark, end_mark
 from journeyman.templates import opening_text
 from journeyman.templates.briefing import Briefing, briefing_text
 from journeyman.templates.opening_text import NO_OUTPUT, NO_REQUEST, call_ids, closing_sentence

@@ -10,7 +10,7 @@ import string
 from collections.abc import Sequence, Set
 
 from journeyman.records import Message, PatternKind, Step
-from journeyman.records.opening_marks import BEGIN_MARK, end_mark
+from journeyman.records.host import BEGIN_MARK, end_mark
 from journeyman.templates.briefing import is_briefing
 
 NO_OUTPUT = "(no output)"

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from journeyman.records import Pattern, Step
-from journeyman.records.errors import BadTools
+from journeyman.records.errors import WrongInput
 from journeyman.redaction.secret_values import PLACEHOLDER
 from journeyman.templates.agent_tools import find_arguments
 from journeyman.text.strict_json import InvalidJson, canonical_json
@@ -47,28 +47,28 @@ class LiveTools:
     @classmethod
     def read(cls, definitions: Definitions) -> Self:
         """Read tools in OpenAI's, Anthropic's or MCP's form, also from an object with a list of
-        `tools`. Raises BadTools.
+        `tools`. Raises WrongInput.
         """
         listed = definitions.get("tools") if isinstance(definitions, Mapping) else definitions
         if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
-            raise BadTools(f"The tools are not a list of definitions. {_ACCEPTED}")
+            raise WrongInput(f"The tools are not a list of definitions. {_ACCEPTED}")
         tools: dict[str, _Tool] = {}
         for number, definition in enumerate(listed, start=1):
             if not isinstance(definition, Mapping):
-                raise BadTools(f"Tool {number} is not an object. {_ACCEPTED}")
+                raise WrongInput(f"Tool {number} is not an object. {_ACCEPTED}")
             function = definition.get("function")
             inner = function if isinstance(function, Mapping) else definition
             # A provider's built-in tools are named by their type alone.
             kind = definition.get("type")
             name = inner.get("name", None if kind == "function" else kind)
             if not isinstance(name, str) or not name:
-                raise BadTools(f"Tool {number} has no name. {_ACCEPTED}")
+                raise WrongInput(f"Tool {number} has no name. {_ACCEPTED}")
             schemas = (inner[key] for key in _SCHEMA_KEYS if inner.get(key) is not None)
             schema = _checked_schema(name, next(schemas, True))
             description = inner.get("description")
             tool = _Tool(description if isinstance(description, str) else "", schema)
             if tools.setdefault(name, tool).schema != schema:
-                raise BadTools(
+                raise WrongInput(
                     f"The tool {name!r} is defined twice, with different schemas. Pass each tool "
                     "once."
                 )
@@ -105,13 +105,13 @@ class LiveTools:
 
 def _checked_schema(name: str, schema: object) -> str:
     if not isinstance(schema, Mapping | bool):
-        raise BadTools(f"The schema of the tool {name!r} is not an object. {_ACCEPTED}")
+        raise WrongInput(f"The schema of the tool {name!r} is not an object. {_ACCEPTED}")
     try:
         text = canonical_json(schema)
         _validator(text)
     except (InvalidJson, ValueError, RecursionError) as error:
         reason = truncate(str(error), _LONGEST_REASON) or "it is nested too deeply"
-        raise BadTools(
+        raise WrongInput(
             f"The schema of the tool {name!r} is not valid: {reason}. Fix the schema."
         ) from error
     return text

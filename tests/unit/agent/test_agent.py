@@ -25,7 +25,7 @@ from journeyman.gate.decision import ApprovalRequest, Decision
 from journeyman.models.model import Cancelled, Reply
 from journeyman.outcomes.judge import judge
 from journeyman.records import Pattern, Tokens, ToolCall
-from journeyman.records.errors import ModelUnavailable, SessionTaken, WrongInput
+from journeyman.records.errors import ModelUnavailable, WrongInput
 from journeyman.records.pattern import PatternId
 from journeyman.records.pattern import Step as PatternStep
 from journeyman.store.store import Store
@@ -322,7 +322,7 @@ class TestInterruption:
             return worked()
 
         agent = new_agent(store, [calls(("delete", {})), says("Done.")], tool("delete", delete))
-        with pytest.raises(SessionTaken, match="deleted"):
+        with pytest.raises(WrongInput, match="deleted"):
             agent.run_conversation("Go.")
 
     def test_cancelled_request_ends_the_turn(self, store: Store) -> None:

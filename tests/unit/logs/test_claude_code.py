@@ -2,6 +2,8 @@ import json
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.logs.claude_code import ClaudeCodeReader
@@ -752,3 +754,66 @@ class TestIncrementalReading:
             path.write_bytes(data[:end])
             store.read(path)
         assert store.sessions == expected
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(data=st.data())
+    def test_any_transcript_read_in_any_parts(self, tmp_path, lines, data):
+        values = data.draw(transcripts())
+        content = lines(*values).text.encode()
+        path = tmp_path / "s1.jsonl"
+        expected = self.read_at_once(path, content)
+        splits = data.draw(st.lists(st.integers(0, len(content)), max_size=4))
+        store = FakeStore()
+        for split in [*sorted(splits), len(content)]:
+            path.write_bytes(content[:split])
+            store.read(path)
+        assert store.sessions == expected
+
+
+@st.composite
+def transcripts(draw):
+    """Draw transcript lines of every kind in any order."""
+    values = []
+    for number in range(draw(st.integers(1, 25))):
+        uuid = f"l{number}"
+        parent = draw(
+            st.sampled_from([None, *(f"l{n}" for n in range(max(0, number - 6), number))])
+        )
+        session = draw(st.sampled_from(["s1", "s1", "s1", "s2"]))
+        message_id = f"m{draw(st.integers(0, 3))}"
+        place = {"parent": parent, "session": session}
+        value = draw(
+            st.sampled_from(
+                [
+                    user(uuid, f"prompt {number}", **place),
+                    answer(uuid, message_id, f"answer {number}", **place),
+                    answer(
+                        uuid,
+                        message_id,
+                        call(f"c{number}"),
+                        usage={"output_tokens": number},
+                        **place,
+                    ),
+                    user(
+                        uuid,
+                        [{"type": "tool_result", "tool_use_id": f"c{number - 1}", "content": "ok"}],
+                        **place,
+                    ),
+                    user(uuid, "<system-reminder>note</system-reminder>", **place),
+                    boundary(uuid, session=session),
+                    {"type": "progress", "sessionId": session, "uuid": uuid},
+                    {"type": "custom-title", "sessionId": session, "customTitle": uuid},
+                    "{broken",
+                ]
+            )
+        )
+        if isinstance(value, dict) and "isSidechain" in value:
+            chain = draw(st.sampled_from(["main", "main", "named", "unnamed"]))
+            if chain != "main":
+                agent = draw(st.sampled_from(["x", "y"])) if chain == "named" else None
+                value = sidechain(value, agent, parent)
+        values.append(value)
+        if draw(st.integers(0, 9)) == 0:
+            again = draw(st.sampled_from(values))
+            values.append(again)
+    return values

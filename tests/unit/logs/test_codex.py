@@ -343,6 +343,62 @@ def test_wrapper_around_output_is_removed(output, text, recorded):
     assert parse_tool_output(output) == (text, recorded)
 
 
+class TestIncrementalReading:
+    ROWS = (
+        meta(),
+        wrapped("turn_context", {"model": "m1"}),
+        chat_message("user", "one"),
+        call("c1"),
+        event(type="exec_command_end", call_id="c1", exit_code=4),
+        tokens(10, {"input_tokens": 10}),
+        result("c1", "text"),
+        wrapped("compacted", {"message": "summary"}),
+        tokens(10, {"input_tokens": 10}),
+        chat_message("user", "two"),
+        event(type="thread_rolled_back", num_turns=2),
+        chat_message("assistant", "three"),
+    )
+
+    @table("cut", range(1, len(ROWS)))
+    def test_reading_in_two_parts_equals_one_read(self, write, lines, append, read, cut):
+        path = write("r.jsonl", lines(*self.ROWS[:cut]))
+        first = read(READER, path)
+        append(path, self.ROWS[cut:])
+        second = read(READER, path, first.state)
+        whole = read(READER, path)
+        assert first.messages + second.messages == whole.messages
+        assert first.usage + second.usage == whole.usage
+        assert first.fragments[0].undone + second.fragments[0].undone == whole.fragments[0].undone
+        assert set(second.sessions) == {"s1"}
+        assert [part.replaces for part in first.fragments + second.fragments] == [True, False]
+        assert second.state == whole.state
+
+    def test_unterminated_unchanged_and_rewritten_logs(self, write, lines, append, read):
+        # An unterminated line is read again.
+        text = lines(meta(), wrapped("compacted", {"message": "summary"})).text
+        path = write("r.jsonl", text.rstrip("\n"))
+        first = read(READER, path)
+        assert [message.generation for message in first.messages] == [1]
+        append(path, [""])
+        again = read(READER, path, first.state)
+        assert again.messages == first.messages
+
+        # Nothing new.
+        path = write("r.jsonl", lines(meta(), chat_message("user", "x")))
+        state = read(READER, path).state
+        again = read(READER, path, state)
+        assert again.fragments == []
+        assert again.state == state
+
+        # A rewritten log is read from its start.
+        path = write("r.jsonl", lines(meta(), chat_message("user", "x")))
+        state = read(READER, path).state
+        write("r.jsonl", lines(meta(id="s2"), chat_message("user", "quite another text")))
+        again = read(READER, path, state)
+        assert again.session.id == "s2"
+        assert again.fragments[0].replaces
+
+
 def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):
     path = write(
         "r.jsonl",

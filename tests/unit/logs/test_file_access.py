@@ -86,14 +86,10 @@ def test_a_damaged_database_is_reported(tmp_path: Path, corpus: Corpus) -> None:
 
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
-    for path, kind in (
-        (tmp_path / "pipe.jsonl", "a named pipe"),
-        (tmp_path, "a folder"),
-        (Path("/dev/null"), "a device"),
-    ):
-        with pytest.raises(NotARegularFile, match=kind):
+    for path in (tmp_path / "pipe.jsonl", tmp_path, Path("/dev/null")):
+        with pytest.raises(NotARegularFile):
             open_regular(path)
-        with pytest.raises(NotALog, match=kind):
+        with pytest.raises(NotALog, match="not a regular file"):
             LogFile(path)
 
 
@@ -103,7 +99,7 @@ def test_a_file_that_becomes_a_pipe(tmp_path: Path) -> None:
     log = LogFile(file)
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(LogUnreadable, match="named pipe"):
+    with pytest.raises(LogUnreadable, match="regular file"):
         _ = log.head
 
 
@@ -114,5 +110,5 @@ def test_special_files_that_are_named(tmp_path: Path) -> None:
     with Journeyman(home=tmp_path / "home", environ={}) as journeyman:
         report = journeyman.import_logs(sorted(tmp_path.glob("*.jsonl")))
     reasons = [problem.reason for problem in report.problems]
-    expected = ("symbolic links", "named pipe", "device")
+    expected = ("symbolic links", "regular file", "regular file")
     assert all(said in reason for said, reason in zip(expected, reasons, strict=True)), reasons

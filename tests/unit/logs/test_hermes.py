@@ -621,6 +621,17 @@ class TestIncrementalReading:
         hermes.connection.execute("UPDATE session_model_usage SET actual_cost_usd = 0.5")
         assert self.changed(hermes, read, reading.state) == ["s1"]
 
+    def test_progress_is_marked_while_reading(self, hermes):
+        hermes.connection.execute("BEGIN")
+        for number in range(450):
+            hermes.session(f"s{number}")
+        hermes.connection.execute("COMMIT")
+        events = list(READER.read(LogFile(hermes.path), None))
+        marks = [event.state for event in events if not hasattr(event, "session")]
+        assert [len(state.memory["sessions"]) for state in marks] == [200, 400, 450]
+        rest = list(READER.read(LogFile(hermes.path), marks[1]))
+        assert len([event for event in rest if hasattr(event, "session")]) == 50
+
 
 class TestDatabaseFile:
     def files(self, hermes):
@@ -629,6 +640,32 @@ class TestDatabaseFile:
             if not path.name.endswith(("-wal", "-shm")):
                 kept[path.name] = path.read_bytes()
         return kept
+
+    def test_uncommitted_rows_are_not_read(self, any_hermes, read):
+        any_hermes.connection.execute("PRAGMA journal_mode = WAL")
+        any_hermes.session()
+        any_hermes.message("user", "committed")
+        any_hermes.connection.execute("BEGIN IMMEDIATE")
+        any_hermes.message("user", "not yet")
+        before = self.files(any_hermes)
+        reading = read(READER, any_hermes.path)
+        assert [m.text for m in reading.messages] == ["committed"]
+        assert self.files(any_hermes) == before
+        any_hermes.connection.execute("COMMIT")
+        assert len(read(READER, any_hermes.path, reading.state).messages) == 2
+
+    def test_rows_added_while_reading_wait_for_the_next_read(self, hermes, read):
+        hermes.connection.execute("PRAGMA journal_mode = WAL")
+        for name in ("s1", "s2"):
+            hermes.session(name)
+            hermes.message("user", "Hi", name)
+        events = READER.read(LogFile(hermes.path), None)
+        first = next(events)
+        hermes.message("user", "Later", "s2")
+        rest = list(events)
+        assert [len(event.messages) for event in (first, *rest[:-1])] == [1, 1]
+        again = read(READER, hermes.path, rest[-1].state)
+        assert list(again.sessions) == ["s2"]
 
     def test_locked_database(self, hermes):
         hermes.session()
@@ -645,6 +682,54 @@ class TestDatabaseFile:
         assert not READER.recognises(LogFile(path))
         with pytest.raises(NotALog, match="it has fonts, sessions"):
             list(READER.read(LogFile(path), None))
+
+    def test_empty_database(self, tmp_path):
+        path = tmp_path / "state.db"
+        connection = sqlite3.connect(path)
+        connection.executescript("CREATE TABLE x (y); DROP TABLE x;")
+        connection.close()
+        with pytest.raises(NotALog, match="it has no tables"):
+            list(READER.read(LogFile(path), None))
+
+    @table("kept", [0.02, 0.1, 0.5, 0.9])
+    def test_truncated_database(self, tmp_path, kept):
+        hermes = Hermes(tmp_path / f"{kept}.db", V30)
+        hermes.connection.execute("BEGIN")
+        for number in range(40):
+            hermes.session(f"s{number}")
+            for _ in range(10):
+                hermes.message("user", "x" * 500, f"s{number}")
+        hermes.connection.execute("COMMIT")
+        hermes.connection.close()
+        data = hermes.path.read_bytes()
+        hermes.path.write_bytes(data[: int(len(data) * kept)])
+        with pytest.raises(LogUnreadable, match="complete SQLite database"):
+            list(READER.read(LogFile(hermes.path), None))
+
+    def test_corrupt_database_with_a_valid_header(self, tmp_path):
+        path = tmp_path / "state.db"
+        path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
+        with pytest.raises(LogUnreadable, match="not a database"):
+            list(READER.read(LogFile(path), None))
+
+    def test_search_index_of_a_missing_extension(self, hermes, read):
+        hermes.session()
+        hermes.connection.executescript(
+            """
+            PRAGMA writable_schema = 1;
+            INSERT INTO sqlite_master VALUES ('table', 'messages_fts', 'messages_fts', 0,
+              'CREATE VIRTUAL TABLE messages_fts USING not_installed (content)');
+            """
+        )
+        assert read(READER, hermes.path).session.id == "s1"
+
+    def test_path_with_special_url_characters(self, tmp_path, read):
+        folder = tmp_path / "50% of #1?"
+        folder.mkdir()
+        hermes = Hermes(folder / "state.db", V12)
+        hermes.session()
+        hermes.connection.close()
+        assert read(READER, hermes.path).session.id == "s1"
 
     def test_minimal_columns(self, tmp_path, read):
         path = tmp_path / "state.db"

@@ -3,9 +3,9 @@ import json
 import pytest
 from tests.tables import table
 
+from journeyman.logs.chat import OpenAIChatReader
 from journeyman.logs.fields import path_id
 from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
-from journeyman.logs.openai_chat import OpenAIChatReader
 from journeyman.records import ResultFlags
 from journeyman.records.errors import LogUnreadable, NotALog
 
@@ -208,11 +208,9 @@ class TestIncrementalReading:
         first = read(READER, path)
         append(path, [{"id": "conversation-a1", "messages": CHAT}, CHAT])
         second = read(READER, path, first.state)
-        whole = read(READER, path)
-        assert {**first.sessions, **second.sessions} == whole.sessions
-        assert first.messages + second.messages == whole.messages
-        assert next(iter(second.sessions)) == "conversation-a1#2"
-        assert second.state == whole.state
+        assert second.messages == first.messages * 2
+        assert list(second.sessions)[:2] == list(first.sessions)
+        assert list(second.sessions)[2] == "conversation-a1#2"
 
     @table("cut", range(1, 4))
     def test_one_message_per_line(self, write, lines, append, read, cut):

@@ -61,9 +61,9 @@ def test_verdicts(path, read):
 def test_a_command_of_the_user_is_not_a_call_of_the_agent(path, read):
     log = PiLog()
     log.message("bashExecution", command="make", output="no", exitCode=3, cancelled=False)
-    (call,) = read(READER, write_lines(path, log)).calls()
-    assert (call.asked_by, call.tool, judge(call).status) == ("user", "bash", "failed")
-    assert call.arguments == '{"command":"make"}'
+    (message,) = read(READER, write_lines(path, log)).messages
+    assert (message.role, message.kind) == ("user", "harness")
+    assert message.text == "The user ran: make\nno"
 
 
 def test_a_compaction_and_texts_of_extensions(path, read):

@@ -20,6 +20,12 @@ def gone(name: str, redacted: str) -> None:
 
 
 @table("name", CANARIES)
+def test_a_canary_in_wrapped_base64(name):
+    coded = base64.encodebytes(f"{'x ' * 60}\n{planted(name)}\n".encode()).decode()
+    assert Redactor().text(f"file:\n{coded}").startswith("file:\n<encoded:1>")
+
+
+@table("name", CANARIES)
 def test_a_canary_in_an_intent(name):
     gone(name, Redactor().text(f"Please look:\n{planted(name)}\nand go on."))
 

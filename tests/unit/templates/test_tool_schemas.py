@@ -9,7 +9,7 @@ import pytest
 from tests.tables import table
 
 from journeyman.records import Pattern, PatternId, Step
-from journeyman.records.errors import BadTools
+from journeyman.records.errors import WrongInput
 from journeyman.templates.tool_schemas import LiveTools
 
 SCHEMA = {
@@ -122,7 +122,7 @@ class TestShapes:
         ids=lambda given: str(given)[:50].split(" at 0x")[0],
     )
     def test_invalid_definitions_are_refused(self, tools: Any, clause: str) -> None:
-        with pytest.raises(BadTools) as refused:
+        with pytest.raises(WrongInput) as refused:
             LiveTools.read(tools)
         assert clause in str(refused.value)
 

@@ -15,7 +15,7 @@ from journeyman.agent.tools.search_tools import search_files_tool
 from journeyman.agent.tools.terminal import execute_code_tool, terminal_tool
 from journeyman.agent.tools.tool import Result, Tool, ToolLimits, failed
 from journeyman.agent.tools.workspace import Workspace
-from journeyman.records.errors import BadTools
+from journeyman.records.errors import WrongInput
 
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 _FROM_TEXT: dict[str, Callable[[str], object]] = {
@@ -27,13 +27,13 @@ _FROM_TEXT: dict[str, Callable[[str], object]] = {
 
 
 class Toolbox:
-    """Tools by name. Raises BadTools if two have the same name."""
+    """Tools by name. Raises WrongInput if two have the same name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
-                raise BadTools(f"Two tools are named {tool.name!r}. Pass each tool once.")
+                raise WrongInput(f"Two tools are named {tool.name!r}. Pass each tool once.")
             self._tools[tool.name] = tool
 
     @property
