@@ -74,6 +74,8 @@ class ReviewSettings(Struct, frozen=True, kw_only=True):
     enabled: bool = False
     every_turns: Count = 5
     every_calls: Count = 15
+    memory: bool = True
+    user_profile: bool = True
 
 
 class ConfirmSettings(_WithSecrets, frozen=True, kw_only=True):
@@ -181,6 +183,8 @@ opening.models        table of styles by model, such as "qwen3:4b" = "messages";
 review.enabled        true reviews finished turns; default false
 review.every_turns    review after this many turns; default 5
 review.every_calls    or after this many tool calls; default 15
+review.memory         false keeps reviews from writing notes about the work; default true
+review.user_profile   false keeps reviews from writing notes about the user; default true
 confirm.host          address on which confirmations are served; default 127.0.0.1
 confirm.port          port for agents; default 6000
 confirm.page_port     port of the web page for approvers; default 6080

@@ -16,7 +16,7 @@ from journeyman.agent.dispatch import (
     no_approver,
     request_confirmation_tool,
 )
-from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.review.journal import journal_entry
 from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
 from journeyman.agent.review.rules import check_commands
@@ -236,6 +236,8 @@ class AgentFactory:
     def _reviewer(
         self, model: Model, tools: Sequence[Tool], gate: Gate, platform: str, prices: Prices
     ) -> Reviewer:
+        switches = self._settings.review
+        targets: dict[Target, bool] = {"memory": switches.memory, "user": switches.user_profile}
         return Reviewer(
             store=self._store,
             model=model,
@@ -247,6 +249,7 @@ class AgentFactory:
             prices=prices,
             clock=self._clock,
             platform=platform,
+            left_alone=tuple(target for target, is_on in targets.items() if not is_on),
         )
 
     def _unreviewed(self) -> tuple[int, int]:

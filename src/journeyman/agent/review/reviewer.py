@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from journeyman.agent.conversation import Conversation, Prices, SessionRecorder
 from journeyman.agent.dispatch import Decide, Dispatch, no_approver
-from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.loop import Loop
 from journeyman.agent.review.evidence import SessionEvidence
 from journeyman.agent.review.journal import journal_entry
@@ -59,6 +59,7 @@ INSTRUCTION = (
     "skill_view and skill_manage can be used now."
 )
 ALLOWED_TOOLS = ("memory", "skills_list", "skill_view", "skill_manage")
+_LEFT_ALONE = " Do not write to memory with the target {}: the settings forbid it."
 logger = logging.getLogger(__name__)
 
 MAX_REQUESTS = 16
@@ -97,6 +98,8 @@ class Reviewer:
     prices: Prices
     clock: Callable[[], float]
     platform: str = "library"
+    left_alone: Sequence[Target] = ()
+    """The parts of memory that reviews do not write."""
 
     def review(
         self, turn: FinishedTurn, cancelled: Callable[[], bool] = lambda: False
@@ -145,8 +148,8 @@ class Reviewer:
         session = turn.session
         conversation = Conversation(session, turn.messages, lead=turn.lead)
         # A system message: the same instruction in the user's name would provoke needless writes.
-        at = self.clock()
-        instruction = conversation.input_message("system", INSTRUCTION, at, kind="harness")
+        text = "".join([INSTRUCTION, *map(_LEFT_ALONE.format, self.left_alone)])
+        instruction = conversation.input_message("system", text, self.clock(), kind="harness")
         conversation.messages.append(instruction)
         origin = Provenance(
             origin="background_review",
@@ -169,6 +172,10 @@ class Reviewer:
         )
 
     def _decide_in_review(self, tool: Tool, arguments: dict[str, object]) -> Decision:
+        target = arguments.get("target")
+        if tool.name == "memory" and target in self.left_alone:
+            reason = f"The settings keep reviews from writing the target {target}."
+            return Decision(answer="refuse", rule="review.left_alone", reason=reason)
         if tool.name in ALLOWED_TOOLS:
             return self.decide(tool, arguments)
         reason = f"A review cannot use {tool.name}, only {', '.join(ALLOWED_TOOLS)}."

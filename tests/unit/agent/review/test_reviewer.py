@@ -483,3 +483,12 @@ class TestOutcome:
             if not is_as_expected or problem not in review.error:
                 misses.append((name, review.status, review.error))
         assert misses == []
+
+
+def test_memory_and_the_user_profile_have_switches(workbench: Workbench) -> None:
+    finished = workbench.turn(task="Please always answer in German.")
+    line = remember("The user wants answers in German.", "always answer in German")
+    for left_alone, status in ((("user",), "unchanged"), (("memory",), "changed")):
+        reviewer = workbench.reviewer(ScriptedModel([line, says("Done.")]))
+        reviewer.left_alone = left_alone
+        assert reviewer.review(finished).review.status == status
