@@ -105,7 +105,7 @@ CASES = {
     "500_at_every_attempt": Case(
         script=(looks_once(),),
         always=fails(500, "out of order", **_AT_ONCE),
-        says=("the model did not answer", "500", "out of order", "5 tries", "try again later"),
+        says=("Stopped (", "500", "out of order", "5 tries", "try again later"),
         ended="error",
         verdicts=("ok",),
         requests=6,
@@ -152,7 +152,7 @@ CASES = {
     ),
     "same_call_repeated": Case(
         always=calls(("read_file", {"path": "notes.txt"}), ids=["same"]),
-        says=("keeps repeating itself", "4 times in a row"),
+        says=("Stopped (", "4 times in a row"),
         ended="error",
         verdicts=("ok",) * 4,
         requests=4,
@@ -160,7 +160,7 @@ CASES = {
     "turn_limit": Case(
         always=looks_again,
         options=("--turns", "3"),
-        says=("Stopped at a limit", "limit of 3 requests"),
+        says=("Stopped (", "limit of 3 requests"),
         ended="max_turns",
         verdicts=("ok",) * 3,
         requests=3,
@@ -168,7 +168,7 @@ CASES = {
     "token_limit": Case(
         always=looks_again,
         options=("--tokens", "300"),
-        says=("Stopped at a limit", "254 tokens are used, and the next", "the limit is 300"),
+        says=("Stopped (", "254 tokens are used, and the next", "the limit is 300"),
         ended="limitsExceeded",
         verdicts=("ok",) * 2,
         requests=2,
@@ -177,7 +177,7 @@ CASES = {
         script=(looks_once(),),
         always=never_ends(),
         options=("--seconds", "3"),
-        says=("Stopped at a limit", "limit of 3 seconds is reached"),
+        says=("Stopped (", "limit of 3 seconds is reached"),
         ended="timeout",
         verdicts=("ok",),
         requests=2,
@@ -186,14 +186,14 @@ CASES = {
         script=(looks_once(),),
         always=waits(),
         options=("--seconds", "3"),
-        says=("Stopped at a limit", "limit of 3 seconds is reached"),
+        says=("Stopped (", "limit of 3 seconds is reached"),
         ended="timeout",
         verdicts=("ok",),
         requests=2,
     ),
     "401": Case(
         always=fails(401, "no such key"),
-        says=("the model did not answer", "401", "no such key", "Check model.api_key"),
+        says=("Stopped (", "401", "no such key", "Check model.api_key"),
         ended="error",
         requests=1,
     ),
@@ -205,14 +205,14 @@ CASES = {
     ),
     "too_long_at_once": Case(
         always=TOO_LONG,
-        says=("does not fit the model's context window", "maximum context", "larger window"),
+        says=("Stopped (", "maximum context", "larger window"),
         ended="context_window_exceeded",
     ),
     "too_long_later": Case(
         script=(looks_once(),),
         always=TOO_LONG,
         says=(
-            "does not fit the model's context window",
+            "Stopped (",
             "larger window",
         ),
         ended="context_window_exceeded",
@@ -220,7 +220,7 @@ CASES = {
     ),
     "empty_answer": Case(
         script=(looks_once(), says("")),
-        says=("the model returned an empty answer",),
+        says=("Stopped (",),
         ended="error",
         verdicts=("ok",),
         requests=2,

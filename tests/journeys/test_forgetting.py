@@ -93,7 +93,7 @@ def where(jm: Journeyman, text: str = CANARY) -> set[str]:
 
 
 def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
-    everywhere = {"openings", "playbook", "patterns", "templates", "exports"}
+    everywhere = {"openings", "patterns", "templates", "exports"}
     assert where(jm) == everywhere
     looked = program.json("forget", "--matching", CANARY, "--dry-run")
     assert where(jm) == everywhere

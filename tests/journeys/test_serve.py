@@ -226,8 +226,8 @@ class TestParts:
     def test_ports_in_use_leave_the_hooks_served(self, house: House) -> None:
         with socket.create_server(("127.0.0.1", house.ports[0])), house.serving() as process:
             assert list(house.ask("status")["parts"]) == ["hooks", "jobs"]
+            until(lambda: "Confirmations are not served" in process.printed)
             assert f"{house.ports[0]}" in process.printed
-            assert "Confirmations are not served" in process.printed
 
 
 def send(hook: subprocess.Popen[bytes], house: House, **more: Any) -> None:
