@@ -51,7 +51,7 @@ from journeyman.version import __version__
 log = logging.getLogger("journeyman.confirm")
 
 SHUTDOWN_TIMEOUT_S = 3
-MAX_CONNECTIONS = 1_000
+MAX_CONNECTIONS = 4_096
 """Per port; further connections get 503."""
 MAX_HEAD_BYTES = 32 * 1024
 MAX_BODY_BYTES = 1024 * 1024
