@@ -281,8 +281,8 @@ class AgentFactory:
         ask: Approver,
         snapshots: TurnSnapshots | None = None,
     ) -> tuple[Tool, ...]:
-        def search(query: str, limit: int, source: str | None) -> Sequence[SearchHit]:
-            return self._store.sessions.search(query, limit=limit, source=source, redacted=True)
+        def search(query: str, limit: int) -> Sequence[SearchHit]:
+            return self._store.sessions.search(query, limit=limit, redacted=True)
 
         def record(write: Write, invocation: Invocation) -> None:
             entry = journal_entry(write, invocation, self.knowledge, self._clock())

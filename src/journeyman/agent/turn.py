@@ -98,10 +98,8 @@ class TurnBudget:
         if limits.turns is not None and self.api_calls >= limits.turns:
             return "turns", f"The limit of {limits.turns} requests to the model is reached."
         if limits.tokens is not None and tokens + next_tokens >= limits.tokens:
-            used = f"{tokens:,} tokens are used"
-            if tokens < limits.tokens:
-                used += f", and the next request needs about {next_tokens:,} or more"
-            return "tokens", f"{used}; the limit is {limits.tokens:,}."
+            needed = f"{tokens:,} tokens are used, and the next request needs {next_tokens:,}"
+            return "tokens", f"{needed} or more; the limit is {limits.tokens:,}."
         if limits.cost_usd is not None and cost >= limits.cost_usd:
             return "cost", f"About ${cost:.4f} was spent; the limit is ${limits.cost_usd:.4f}."
         return None

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
@@ -127,16 +127,13 @@ def _paged_output() -> Iterator[None]:
         (partial(click.echo, nl=False) if fits else click.echo_via_pager)(text)
 
 
-def open_journeyman(
-    *, tolerant: bool = False, environ: Mapping[str, str] | None = None
-) -> Journeyman:
+def open_journeyman(*, tolerant: bool = False) -> Journeyman:
     """Return the Journeyman for this command; it is closed when the command ends."""
     ctx = click.get_current_context()
     selected = ctx.find_root().obj
     opened = Journeyman(
         home=selected["home"],
         database=selected["database"],
-        environ=environ,
         tolerant=tolerant,
     )
     selected["opened"] = ctx.with_resource(opened)

@@ -5,21 +5,19 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from rich.console import Console
-from rich.status import Status
 from rich.text import Text
 
 from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import flag, number, option
-from journeyman.cli.model_choice import with_model
+from journeyman.cli.model_choice import require_model
 from journeyman.cli.opening import summarize_opening
 from journeyman.cli.session_view import print_call
 from journeyman.facade.journeyman import Journeyman
@@ -87,7 +85,7 @@ def run(journeyman: Journeyman, *, task: tuple[str, ...], as_json: bool, **optio
     configured = journeyman.settings.agent
     chosen = {name: value or getattr(configured, name) for name, value in requested.items()}
     limits = Limits(**chosen)
-    journeyman = with_model(journeyman, options["model"])
+    require_model(journeyman, options["model"])
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     agent = journeyman.agent(
         # A configured confirmation service decides instead of the person at the terminal.
@@ -123,27 +121,21 @@ def _wait_for_review(agent: "Agent", stopping: threading.Event) -> None:
 
 
 class RunDisplay:
-    """Shows the steps of a turn as they happen. On a terminal, a status line is animated while the
-    model thinks. If `quiet`, shows only questions and stops, on standard error. `steps` holds all
-    steps so far.
+    """Shows the steps of a turn as they happen. If `quiet`, shows only questions and stops, on
+    standard error. `steps` holds all steps so far.
     """
 
     def __init__(
         self, console: Console, judge: Callable[[Call], Verdict], *, quiet: bool = False
     ) -> None:
         self._console, self._judge, self._quiet = console, judge, quiet
-        self._status: Status | None = None
         self.steps: list[Step] = []
         self._calls = self._refused = 0
         self._began = time.monotonic()
 
     def start(self, model: Model) -> None:
-        if self._quiet:
-            return
-        self._print(f"{model.name} ({model.provider})")
-        if sys.stderr.isatty():
-            self._status = Console(stderr=True).status("thinking")
-            self._status.start()
+        if not self._quiet:
+            self._print(f"{model.name} ({model.provider})")
 
     def _print(self, text: str, style: str = "dim") -> None:
         self._console.print(Text(readable(text), style=style))
@@ -152,8 +144,7 @@ class RunDisplay:
         """Store a finished step and show it."""
         self.steps.append(step)
         if not self._quiet:
-            with self.paused():
-                self._show(step)
+            self._show(step)
 
     def _show(self, step: Step) -> None:
         if isinstance(step, TurnBegun):
@@ -169,9 +160,6 @@ class RunDisplay:
             print_call(self._console, call, verdict, full=False)
 
     def end(self, turn: Turn) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
         if turn.final_response:
             self._print(f"\n{turn.final_response}", "")
         if not turn.completed:
@@ -190,8 +178,7 @@ class RunDisplay:
 
     def notify(self, line: str) -> None:
         """Show a notice on standard error."""
-        with self.paused():
-            click.echo(readable(line), err=True)
+        click.echo(readable(line), err=True)
 
     def ask(self, question: ApprovalRequest) -> bool | None:
         """Ask the person at the terminal for approval; return None if there is no terminal. Input
@@ -199,28 +186,17 @@ class RunDisplay:
         """
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return None
-        with self.paused():
-            _show_question(question)
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
-            stop = signal.signal(signal.SIGINT, signal.default_int_handler)
-            try:
-                return click.confirm("Allow this?", default=False, err=True)
-            except click.Abort:
-                if callable(stop):
-                    stop(signal.SIGINT, None)
-                return False
-            finally:
-                signal.signal(signal.SIGINT, stop)
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Hide the status line while something else is printed."""
-        if self._status is not None:
-            self._status.stop()
-        yield
-        if self._status is not None:
-            self._status.update("thinking")
-            self._status.start()
+        _show_question(question)
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        stop = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return click.confirm("Allow this?", default=False, err=True)
+        except click.Abort:
+            if callable(stop):
+                stop(signal.SIGINT, None)
+            return False
+        finally:
+            signal.signal(signal.SIGINT, stop)
 
     def _show_opening(self, opening: Opening | None) -> None:
         if opening is None:

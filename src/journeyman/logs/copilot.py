@@ -68,14 +68,11 @@ class _Event(NamedTuple):
 
 
 class _Events(EventLog):
-    """Turns the events of one log into sessions: its own, and one for each subagent. `_failed` has
-    the agents whose last turn ended in an error.
-    """
+    """Turns the events of one log into sessions: its own, and one for each subagent."""
 
     def __init__(self, log: LogFile) -> None:
         super().__init__(log, CopilotReader.name)
         self._id = self._model = self._cwd = ""
-        self._failed: set[str] = set()
         self._handlers = {
             "session.start": self._start,
             "session.resume": self._start,
@@ -122,8 +119,6 @@ class _Events(EventLog):
         )
         if "startTime" in event.data:
             event.session.facts["started_at"] = seconds(event.data["startTime"]) or event.at
-        if version := only_text(event.data.get("copilotVersion")):
-            event.session.facts["details"] = {"copilot_version": version}
 
     def _change_model(self, event: _Event) -> None:
         event.session.facts["model"] = only_text(event.data.get("newModel"))
@@ -141,18 +136,16 @@ class _Events(EventLog):
 
     def _end_in_error(self, event: _Event) -> None:
         event.session.facts["end_reason"] = "error"
-        self._failed.add(event.agent)
 
     def _shut_down(self, event: _Event) -> None:
         event.session.facts["ended_at"] = event.at
-        if event.agent not in self._failed:
+        if event.session.facts.get("end_reason") != "error":
             event.session.facts["end_reason"] = only_text(event.data.get("shutdownType"))
 
     def _add_prompt(self, event: _Event) -> None:
         origin = only_text(event.data.get("source"))
         kind: MessageKind = "plain" if not origin or origin.startswith("agent-") else "harness"
         event.session.facts["end_reason"] = RUNNING
-        self._failed.discard(event.agent)
         self._add(event, role="user", text=as_text(event.data.get("content")), kind=kind)
 
     def _add_instructions(self, event: _Event) -> None:

@@ -15,7 +15,7 @@ LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".db", ".sqlite", ".jsonl.gz", ".js
 class _AgentHome(NamedTuple):
     """Where an agent keeps its logs: in a folder that `variable` or `default` names, as files that
     match `files` and as lines in `folders`, at any depth. `below` is the agent's folder where the
-    variable names one that programs share; `logs_variable` names a folder of logs directly.
+    variable names one that programs share.
     """
 
     source: str
@@ -24,7 +24,6 @@ class _AgentHome(NamedTuple):
     below: str = ""
     files: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
-    logs_variable: str = ""
 
 
 _AGENT_HOMES = (
@@ -33,11 +32,7 @@ _AGENT_HOMES = (
     _AgentHome("codex", "CODEX_HOME", ".codex", folders=("sessions", "archived_sessions")),
     _AgentHome("opencode", "XDG_DATA_HOME", ".local/share", "opencode", files=("opencode*.db",)),
     _AgentHome("copilot", "COPILOT_HOME", ".copilot", files=("session-state/*/events.jsonl",)),
-    _AgentHome(
-        *("pi", "PI_CODING_AGENT_DIR", ".pi/agent"),
-        folders=("sessions",),
-        logs_variable="PI_CODING_AGENT_SESSION_DIR",
-    ),
+    _AgentHome("pi", "PI_CODING_AGENT_DIR", ".pi/agent", folders=("sessions",)),
     _AgentHome(
         *("gemini", "GEMINI_CLI_HOME", "", ".gemini"),
         files=tuple(f"tmp/*/chats/{name}" for name in ("*.json", "*.jsonl", "*/*.jsonl")),
@@ -51,14 +46,10 @@ def default_locations(environ: Mapping[str, str], user_home: Path) -> list[LogLo
     for home in _AGENT_HOMES:
         named = environ.get(home.variable) or user_home / home.default
         folder = Path(os.path.expanduser(named), home.below)  # noqa: PTH111 - never raises
-        log_folders = [folder / name for name in home.folders]
-        if moved := environ.get(home.logs_variable):
-            folder = Path(os.path.expanduser(moved))  # noqa: PTH111
-            log_folders = [folder]
         problems: list[Problem] = []
         logs = [path for pattern in home.files for path in sorted(folder.glob(pattern))]
-        for log_folder in log_folders:
-            paths = find_log_files(log_folder, problems)
+        for name in home.folders:
+            paths = find_log_files(folder / name, problems)
             logs += [path for path in paths if path.suffix == ".jsonl"]
         place = LogLocation(
             source=home.source,

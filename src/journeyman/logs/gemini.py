@@ -115,7 +115,7 @@ class _Chat(EventLog):
         if "startTime" in fields and "started" not in self._seen:
             self._seen["started"] = 1
             session.facts["started_at"] = seconds(fields["startTime"])
-            session.facts["cwd"] = _project_root(self.log, fields)
+            session.facts["cwd"] = _project_root(self.log)
             if fields.get("kind") == "subagent":
                 parent = SessionId(self.log.path.parent.name)
                 session.facts["lineage"] = Lineage(parent=parent, kind="subagent")
@@ -296,11 +296,10 @@ def _usage(tokens: dict[str, Any], key: str, at: float | None, model: str) -> Us
     )
 
 
-def _project_root(log: LogFile, fields: dict[str, Any]) -> str:
+def _project_root(log: LogFile) -> str:
     """Return the folder that a chat worked in: Gemini CLI keeps it in a file beside the chats."""
     for folder in list(log.path.parents)[:3]:
         if folder.name == "chats":
             with suppress(OSError), open_regular(folder.parent / ".project_root") as file:
                 return file.read(_MAX_PATH_BYTES).decode("utf-8", "replace").strip()
-    directories = fields.get("directories")
-    return only_text(directories[0]) if isinstance(directories, list) and directories else ""
+    return ""

@@ -28,8 +28,6 @@ LISTED: tuple[_Path, ...] = (
     ("max_input_tokens",),  # Anthropic
     ("meta", "n_ctx"),  # llama.cpp
 )
-TRAINED: _Path = ("meta", "n_ctx_train")
-"""The window that the model was trained with, as llama.cpp lists it; the server may use less."""
 
 PROPS: _Path = ("default_generation_settings", "n_ctx")
 """The window of one conversation, in the properties of llama.cpp."""
@@ -82,7 +80,6 @@ def _find_at_endpoint(name: str, url: str, fetch: _Fetch) -> int | None:
         _tokens_at(fetch("GET", f"{root}/props"), PROPS)
         or _find_at_ollama(name, root, fetch)
         or _tokens_at(_find_listed(fetch("GET", f"{root}/api/v0/models"), name), *LISTED)
-        or _tokens_at(listed, TRAINED)
     )
 
 

@@ -80,9 +80,6 @@ class RemoteModel:
         self._adjustments: tuple[Adjustment, ...] = ()
         self._leading_system_only = False
 
-    def __repr__(self) -> str:
-        return f"RemoteModel(name={self.name!r}, provider={self.provider!r})"
-
     @cached_property
     def context_tokens(self) -> int | None:
         """The size of the context window: as configured, else from the endpoint or price data."""

@@ -99,11 +99,6 @@ def _supported_schema(schema: object, depth: int = 0) -> Schema:
 def _supported_object(schema: JsonObject, depth: int) -> Schema:
     properties, others = schema.get("properties"), schema.get("additionalProperties")
     if not isinstance(properties, Mapping) or not properties:
-        if isinstance(others, Mapping):
-            return {
-                **_ANY_OBJECT,
-                "additionalProperties": _supported_schema(others, depth + 1),
-            }
         return _ANY_OBJECT
     required = schema.get("required")
     return {

@@ -218,12 +218,10 @@ def delay_s(failures: int, retry_after_s: float | None, chance: Callable[[], flo
 
 
 def find_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the delay in seconds that `retry-after-ms` or `Retry-After` requests, or None."""
-    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1)):
-        with suppress(ValueError):
-            number = float(headers.get(name, ""))
-            if math.isfinite(number) and number >= 0:
-                return number * unit_s
+    """Return the delay in seconds that `Retry-After` requests, or None."""
+    with suppress(ValueError):
+        number = float(headers.get("retry-after", ""))
+        return number if math.isfinite(number) and number >= 0 else None
     return None
 
 

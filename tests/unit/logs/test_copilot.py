@@ -30,7 +30,6 @@ def test_a_session(log, path, read):
     session = reading.session
     assert (session.id, session.source, session.cwd) == (COPILOT_ID, "copilot", "/work/app")
     assert (session.model, session.git_branch, session.end_reason) == ("m1", "main", "routine")
-    assert session.details == {"copilot_version": "1.0.102"}
     assert [(one.role, one.kind, one.text) for one in reading.messages] == [
         ("system", "harness", "Be brief."),
         ("user", "plain", "Fix it"),

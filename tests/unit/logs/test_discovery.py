@@ -84,7 +84,6 @@ class TestOtherAgents:
             ".pi/agent/sessions/--work--/1.jsonl",
             "x/sessions/--work--/1.jsonl",
         ),
-        ("pi", "PI_CODING_AGENT_SESSION_DIR", "y", "", "y/--work--/1.jsonl"),
         (
             *("gemini", "GEMINI_CLI_HOME", "x"),
             ".gemini/tmp/app/chats/session-1.jsonl",
@@ -93,10 +92,9 @@ class TestOtherAgents:
     )
 
     def test_default_folders_and_those_from_the_environment(self, tmp_path, touch):
-        touch(*(name for *_, default, moved in self.CASES for name in (default, moved) if name))
+        touch(*(name for *_, default, moved in self.CASES for name in (default, moved)))
         for source, variable, folder, default, moved in self.CASES:
-            if default:
-                assert discovered(tmp_path, source) == [default], source
+            assert discovered(tmp_path, source) == [default], source
             environ = {variable: str(tmp_path / folder)}
             assert discovered(tmp_path, source, **environ) == [moved], variable
 

@@ -28,7 +28,6 @@ def found_window(pages: dict[str, object], name: str = "small", **chosen: Any) -
         ({"max_context_length": 32768}, 32768),
         ({"max_input_tokens": 200000}, 200000),
         ({"meta": {"n_ctx": 8192}}, 8192),
-        ({"meta": {"n_ctx_train": 8192}}, 8192),
     ],
 )
 def test_each_field_of_a_model_list(fields: dict[str, object], tokens: int) -> None:

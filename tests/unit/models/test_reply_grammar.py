@@ -54,7 +54,7 @@ def test_objects_are_closed_and_keep_their_order() -> None:
         ),
         pytest.param(
             {"type": "object", "additionalProperties": STRING},
-            {"type": "object", "additionalProperties": STRING},
+            {"type": "object"},
             id="a map",
         ),
         pytest.param(

@@ -76,13 +76,11 @@ def test_adjustments(text: str, parameter: str) -> None:
         pytest.param({}, None, id="none"),
         pytest.param({"retry-after": "3"}, 3, id="seconds"),
         pytest.param({"retry-after": "0.25"}, 0.25, id="fraction_of_a_second"),
-        pytest.param({"retry-after-ms": "250", "retry-after": "3"}, 0.25, id="milliseconds"),
         pytest.param({"retry-after": "Tue, 14 Nov 2023 22:13:50 GMT"}, None, id="date"),
         pytest.param({"retry-after": "-1"}, None, id="negative"),
         pytest.param({"retry-after": "nan"}, None, id="not_a_number"),
         pytest.param({"retry-after": "tomorrow"}, None, id="words"),
         pytest.param({"retry-after": ""}, None, id="empty"),
-        pytest.param({"retry-after-ms": "x", "retry-after": "3"}, 3, id="fallback_to_seconds"),
     ],
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:

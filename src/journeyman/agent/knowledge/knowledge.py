@@ -79,7 +79,12 @@ class Memory:
         old_size = len(SEPARATOR.join(entries))
         change = _apply(target, entries, action, content, old_text)
         after = SEPARATOR.join(entries)
-        _check_size(target, len(after), old_size, self._limits[target])
+        limit = self._limits[target]
+        if len(after) > max(limit, old_size):  # a file that is too large may still shrink
+            raise NotWritten(
+                f"With this, {target} would have {len(after):,} characters; the limit is {limit:,} "
+                f"(now {_usage(old_size, limit)}). Replace or remove entries first, or shorten it."
+            )
         return Write(
             kind=target,
             action=action,
@@ -98,7 +103,6 @@ class Knowledge:
         self.folder = folder
         self.memory = Memory(folder, limits=limits)
         self.skills = Skills(folder)
-        self._limits = limits
 
     def change(
         self,
@@ -115,10 +119,10 @@ class Knowledge:
         return write
 
     def undo(self, write: Write) -> Write:
-        """Undo a change and return the write that did so. In a memory file that has changed since,
-        only the entries of this change are undone. Raise NotWritten if that is not possible.
+        """Undo a change and return the write that did so. Raise NotWritten if the file has changed
+        since.
         """
-        return self.change(write.kind, lambda: _plan_undo(self.folder, write, self._limits))
+        return self.change(write.kind, lambda: _plan_undo(self.folder, write))
 
     def system_text(self) -> str:
         """The entries and skills for a system prompt; empty if there are none."""
@@ -148,15 +152,6 @@ def parse_entries(text: str) -> tuple[str, ...]:
             entries[-1].append(line)
     texts = ("\n".join(lines).strip() for lines in entries)
     return tuple(text for text in texts if text)
-
-
-def _check_size(target: str, size: int, old_size: int, limit: int) -> None:
-    """Raise NotWritten if a file would be too large; one that is too large may still shrink."""
-    if size > limit and size > old_size:
-        raise NotWritten(
-            f"With this, {target} would have {size:,} characters; the limit is {limit:,} "
-            f"(now {_usage(old_size, limit)}). Replace or remove entries first, or shorten it."
-        )
 
 
 def _apply(
@@ -230,53 +225,19 @@ def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
-def _plan_undo(folder: Path, write: Write, limits: Mapping[str, int]) -> Write:
-    before = read_exactly(folder / write.path)
-    if before == write.after:
-        return _reversed(write, write.after, write.before)
-    if write.kind == "skill":
+def _plan_undo(folder: Path, write: Write) -> Write:
+    if read_exactly(folder / write.path) != write.after:
         raise NotWritten(
             f"{write.path} changed after “{write.summary}”, so that cannot be undone. Undo the "
             "later change first, or edit the file by hand."
         )
-    entries = list(parse_entries(before or ""))
-    old_size = len(SEPARATOR.join(entries))
-    for change in reversed(write.entries):
-        _undo_change(write, entries, change)
-    after = SEPARATOR.join(entries)
-    _check_size(write.kind, len(after), old_size, limits[write.kind])
-    return _reversed(write, before, after)
-
-
-def _undo_change(write: Write, entries: list[str], change: EntryChange) -> None:
-    """Undo one change in a list of entries, at its original index if possible."""
-    index = min(change.index, len(entries))
-    if change.after is not None:
-        if change.after not in entries:
-            raise NotWritten(
-                f"The entry {_quote(change.after)} is no longer in {write.kind}: it was "
-                f"changed or removed after “{write.summary}”, so there is nothing to undo."
-            )
-        if entries[index : index + 1] != [change.after]:
-            index = entries.index(change.after)
-        del entries[index]
-    if change.before is not None:
-        if change.before in entries:
-            raise NotWritten(
-                f"{write.kind} contains the entry {_quote(change.before)} again, so "
-                f"“{write.summary}” was not undone."
-            )
-        entries.insert(index, change.before)
-
-
-def _reversed(write: Write, before: str | None, after: str | None) -> Write:
     summary = write.summary.removeprefix(f"{write.kind}: ")
     return Write(
         kind=write.kind,
         action="undo",
         path=write.path,
-        before=before,
-        after=after,
+        before=write.after,
+        after=write.before,
         summary=f"{write.kind}: undid: {summary}",
         entries=tuple(
             EntryChange(index=change.index, before=change.after, after=change.before)

@@ -91,12 +91,7 @@ class Skills:
         if file not in (SKILL_FILE, *self.files(name)):
             files = ", ".join(self.files(name)) or "none"
             raise WrongInput(f"The skill {skill.name} has no file {file!r}. Its files: {files}.")
-        text = read_to_show(self._folder / skill.path / file)
-        if "\x00" in text and file != SKILL_FILE:
-            raise WrongInput(
-                f"{file} of the skill {skill.name} is not a text file. View another file."
-            )
-        return text
+        return read_to_show(self._folder / skill.path / file)
 
     def files(self, name: str) -> tuple[str, ...]:
         """Return the additional files of a skill, without links that lead out of its folder."""
@@ -109,22 +104,19 @@ class Skills:
                         names.append(path.relative_to(folder).as_posix())
         return tuple(sorted(names))
 
-    def create(self, name: str, content: str, category: str | None = None) -> Write:
+    def create(self, name: str, content: str) -> Write:
         """Plan a new skill. Raise NotWritten if it is not allowed."""
-        _check_name(name, "skill")
-        if category:
-            _check_name(category, "category")
-            if (self._folder / SKILLS / category / SKILL_FILE).exists():
-                raise NotWritten(
-                    f"{category} is a skill, so it cannot be a category. Use another category."
-                )
+        if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
+            raise NotWritten(
+                f"{name!r} cannot be the name of a skill: use up to {_MAX_NAME} lower-case "
+                "letters, digits, dots, _ and -, beginning with a letter or digit."
+            )
         if same := [skill.full_name for skill in self.list() if skill.name == name]:
             raise NotWritten(
                 f"The skill {same[0]} already exists. Patch or edit it, or use another name."
             )
         _check(_find_skill_fault(content, name) or find_fault(content))
-        path = "/".join(part for part in (SKILLS, category, name, SKILL_FILE) if part)
-        return self._write("create", path, content, f"created {name}")
+        return self._write("create", f"{SKILLS}/{name}/{SKILL_FILE}", content, f"created {name}")
 
     def edit(self, name: str, content: str) -> Write:
         """Plan a new SKILL.md for a skill. Raise NotWritten."""
@@ -132,19 +124,16 @@ class Skills:
         _check(_find_skill_fault(content) or find_fault(content))
         return self._write("edit", f"{skill.path}/{SKILL_FILE}", content, f"rewrote {skill.name}")
 
-    def patch(self, name: str, old: str, new: str, *, replace_all: bool = False) -> Write:
-        """Plan to replace a piece of a SKILL.md, at its only occurrence or at all. Raise
-        NotWritten.
-        """
+    def patch(self, name: str, old: str, new: str) -> Write:
+        """Plan to replace the only occurrence of a piece of a SKILL.md. Raise NotWritten."""
         skill = self.get(name)
         path = f"{skill.path}/{SKILL_FILE}"
         before = read_exactly(self._folder / path) or ""
         times = before.count(old) if old else 0
-        if times != 1 and not (times and replace_all):
+        if times != 1:
             raise NotWritten(
                 f"“{one_line(old, 80)}” occurs {times} times in {SKILL_FILE} of {skill.name}. View "
-                "the file and copy the piece exactly, with some surrounding text, or set "
-                "replace_all."
+                "the file and copy the piece exactly, with some surrounding text."
             )
         after = before.replace(old, new)
         # Faults that a person put there may stay; the new text must not add any.
@@ -228,15 +217,6 @@ def _find_skill_fault(content: str, name: str | None = None) -> str | None:
             "Move parts of it to references/."
         )
     return None
-
-
-def _check_name(name: str, what: str) -> None:
-    """Raise NotWritten if this cannot be the name of a skill or category."""
-    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
-        raise NotWritten(
-            f"{name!r} cannot be the name of a {what}: use up to {_MAX_NAME} lower-case letters, "
-            "digits, dots, _ and -, beginning with a letter or digit."
-        )
 
 
 def _skill_folders(root: Path) -> Iterator[Path]:

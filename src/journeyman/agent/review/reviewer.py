@@ -251,7 +251,6 @@ class BackgroundReview:
         # An event rather than Thread.join, which forgets the thread when Ctrl-C interrupts it.
         self._stop, self._done = threading.Event(), threading.Event()
         self._done.set()
-        self._has_reported_failure = False
 
     def consider(self, turn: FinishedTurn) -> None:
         """Count a finished turn, and review it if a review is due and none is running."""
@@ -284,7 +283,7 @@ class BackgroundReview:
         except Exception as error:
             # A background thread: the conversation must continue even if this fails.
             logger.exception("A background review failed")
-            self._report_failure(error)
+            self.notify(f"The review failed: {error}")
         finally:
             done.set()
 
@@ -294,7 +293,7 @@ class BackgroundReview:
             self._turns = self._calls = 0
         if review.status == "failed":
             logger.warning("The review failed: %s", review.error)
-            self._report_failure(review.error)
+            self.notify(f"The review failed: {review.error}")
         elif result.entries:
             changes = "; ".join(entry.write.summary for entry in reversed(result.entries))
             self.notify(f"Review: {changes} (undo: journeyman review undo {review.id})")
@@ -302,11 +301,6 @@ class BackgroundReview:
             self.notify("Review: nothing to keep.")
         elif self.reports_all and review.status == "incomplete":
             self.notify(f"The review is incomplete: {review.error}")
-
-    def _report_failure(self, error: object) -> None:
-        if not self._has_reported_failure:  # later failures are likely the same
-            self.notify(f"The review failed: {error}")
-        self._has_reported_failure = True
 
 
 def _step_details(step: ToolCalled | ModelReplied) -> dict[str, Any]:

@@ -93,8 +93,6 @@ def write_file_tool(workspace: Workspace) -> Tool:
     def run(call: Invocation) -> Result:
         path = call.arguments["path"]
         place = workspace.find_path(path)
-        if place.is_dir():
-            raise ToolError(f"{path!r} is a folder. Give the path of a file in it.")
         data = call.arguments["content"].encode(errors="replace")
         is_new = not place.parent.exists()
         replace_file(place, data)
@@ -132,9 +130,6 @@ def patch_tool(workspace: Workspace) -> Tool:
         matches = before.count(old) if old else 0
         if not matches or (matches > 1 and not call.arguments.get("replace_all")):
             raise _patch_error(old, matches)
-        if old == new:
-            note = "old_string and new_string are the same: nothing was changed."
-            return worked(success=True, no_change=True, note=note)
         after = before.replace(old, new)
         replace_file(place, after.encode(errors="surrogateescape"))
         path = workspace.shown(place)

@@ -59,10 +59,8 @@ _MANAGE = parameters(
         "for create and edit: the whole SKILL.md, beginning with front matter of name and "
         "description between lines of ---"
     ),
-    category=text("for create: a folder to put the skill into"),
     old_string=text("for patch: a part of SKILL.md, exactly as it is"),
     new_string=text("for patch: the replacement"),
-    replace_all={"type": "boolean", "description": "for patch: replace every occurrence"},
     evidence=_EVIDENCE,
 )
 
@@ -208,10 +206,5 @@ def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:
     missing = [field for field in _REQUIRED[action] if arguments.get(field) is None]
     if missing:
         raise NotWritten(f"{action} needs {' and '.join(missing)}.")
-    others: dict[str, Any] = {}
-    if action == "create":
-        others = {"category": arguments.get("category")}
-    elif action == "patch":
-        others = {"replace_all": bool(arguments.get("replace_all"))}
     plan: Callable[..., Write] = getattr(skills, action)
-    return plan(name, *(arguments[field] for field in _REQUIRED[action]), **others)
+    return plan(name, *(arguments[field] for field in _REQUIRED[action]))

@@ -27,8 +27,8 @@ from journeyman.agent.tools.workspace import Workspace, answering
 from journeyman.records import SearchHit
 from journeyman.records.errors import JourneymanError
 
-Search = Callable[[str, int, str | None], Sequence[SearchHit]]
-"""Takes a query, the maximum number of messages, and the only source to search or None."""
+Search = Callable[[str, int], Sequence[SearchHit]]
+"""Takes a query and the maximum number of messages."""
 
 _PROGRAM = Path(__file__).with_name("search_process.py")
 _LONGEST_PATTERN = 10_000
@@ -102,7 +102,7 @@ def session_search_tool(search: Search) -> Tool:
             return failed("The query is empty. Give one or more words.", success=False)
         limit = min(call.arguments.get("limit", _DEFAULT_HITS), _MOST_HITS)
         try:
-            hits = search(query, limit, call.arguments.get("source"))
+            hits = search(query, limit)
         except JourneymanError as error:
             return failed(str(error), success=False)
         results = [
@@ -128,7 +128,6 @@ def session_search_tool(search: Search) -> Tool:
             "query",
             query=text("Words to look for."),
             limit=count(f"Maximum number of messages (default {_DEFAULT_HITS})."),
-            source=text("Only sessions of this program, such as hermes."),
         ),
         run=run,
         risk="recall",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.agent.knowledge.changes import add, commit, remove, replace
+from tests.unit.agent.knowledge.changes import add, commit
 
 from journeyman.agent.knowledge.knowledge import FILES, Knowledge, parse_entries
 from journeyman.records import Write
@@ -45,34 +45,12 @@ class TestMemory:
         knowledge.undo(back)
         assert knowledge.memory.entries("memory") == ("by hand", "other", "new")
 
-    def test_added_entry_is_removed_and_later_ones_stay(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a")
-        write = committed(knowledge, knowledge.memory.plan("memory", **add("b")))
-        fill(knowledge, "c")
-        committed(knowledge, knowledge.memory.plan("memory", **remove("a")))
-        knowledge.undo(write)
-        assert knowledge.memory.entries("memory") == ("c",)
-
-    def test_removed_entry_returns_to_its_place(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a", "b", "c")
-        write = committed(knowledge, knowledge.memory.plan("memory", **remove("b")))
-        fill(knowledge, "d")
-        knowledge.undo(write)
-        assert knowledge.memory.entries("memory") == ("a", "b", "c", "d")
-
-    def test_replaced_entry_returns_where_its_replacement_is(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a", "b", "c")
-        write = committed(knowledge, knowledge.memory.plan("memory", **replace("b", "B")))
-        committed(knowledge, knowledge.memory.plan("memory", **remove("a")))
-        knowledge.undo(write)
-        assert knowledge.memory.entries("memory") == ("b", "c")
-
-    def test_entry_changed_since_cannot_be_undone(self, knowledge: Knowledge) -> None:
-        fill(knowledge, "a")
-        write = committed(knowledge, knowledge.memory.plan("memory", **add("b")))
-        committed(knowledge, knowledge.memory.plan("memory", **replace("b", "B")))
-        with pytest.raises(NotWritten, match="“b” is no longer in memory"):
+    def test_file_changed_since_cannot_be_undone(self, knowledge: Knowledge) -> None:
+        write = committed(knowledge, knowledge.memory.plan("memory", **add("a")))
+        fill(knowledge, "b")
+        with pytest.raises(NotWritten, match="changed after “memory: added “a””"):
             knowledge.undo(write)
+        assert knowledge.memory.entries("memory") == ("a", "b")
 
 
 class TestSkills:
@@ -87,7 +65,7 @@ class TestSkills:
             }
 
         for plan in (
-            lambda: skills.create("deploy", SKILL, "web"),
+            lambda: skills.create("deploy", SKILL),
             lambda: skills.patch("deploy", "Run it.", "Run it twice."),
             lambda: skills.edit("deploy", SKILL + "Then look.\n"),
         ):

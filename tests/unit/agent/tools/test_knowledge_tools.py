@@ -121,29 +121,29 @@ class TestMemory:
 
 class TestSkills:
     def test_lifecycle_of_a_skill(self, desk: Desk, tmp_path: Path) -> None:
-        answer = desk("skill_manage", action="create", name="deploy", content=SKILL, category="web")
+        answer = desk("skill_manage", action="create", name="deploy", content=SKILL)
         assert answer["message"] == "Skill 'deploy' created."
-        assert answer["path"] == "skills/web/deploy/SKILL.md"
+        assert answer["path"] == "skills/deploy/SKILL.md"
         assert answer["_change"] == {"action": "create", "summary": "skill: created deploy"}
-        references = tmp_path / "skills" / "web" / "deploy" / "references"
+        references = tmp_path / "skills" / "deploy" / "references"
         references.mkdir()
         (references / "a.md").write_text("aa")
         patch = {"old_string": "Run", "new_string": "Walk"}
         assert desk("skill_manage", name="deploy", action="patch", **patch)["success"]
         assert desk("skills_list")["skills"] == [
-            {"name": "deploy", "description": "How to deploy", "category": "web"}
+            {"name": "deploy", "description": "How to deploy", "category": ""}
         ]
         assert desk("skill_view", name="deploy") == {
             "success": True,
             "name": "deploy",
             "description": "How to deploy",
-            "path": "skills/web/deploy/SKILL.md",
+            "path": "skills/deploy/SKILL.md",
             "content": SKILL.replace("Run", "Walk"),
             "linked_files": ["references/a.md"],
         }
         answer = desk("skill_view", name="deploy", file_path="references/a.md")
         assert (answer["file"], answer["content"]) == ("references/a.md", "aa")
-        assert desk.viewed == ["skills/web/deploy/SKILL.md", "skills/web/deploy/references/a.md"]
+        assert desk.viewed == ["skills/deploy/SKILL.md", "skills/deploy/references/a.md"]
         desk("skill_manage", action="edit", name="deploy", content=SKILL)
         assert [write.action for write, _ in desk.kept] == ["create", "patch", "edit"]
 

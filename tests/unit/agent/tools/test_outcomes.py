@@ -23,7 +23,7 @@ HIT = SearchHit(
 )
 
 
-def find(query, limit, source):
+def find(query, limit):
     if query == "broken":
         raise StoreUnavailable("The database is locked. Try again later.")
     return [HIT] if query == "error" else []
@@ -54,7 +54,7 @@ OUTCOMES = [
     ("terminal", {"command": "ls", "workdir": "nowhere"}, "failed", "not_found"),
     ("terminal", {"command": "  "}, "invalid", "invalid_arguments"),
     ("terminal", {"command": "echo \0"}, "invalid", "invalid_arguments"),
-    ("terminal", {"command": "echo " + "x" * 200_000}, "invalid", "invalid_arguments"),
+    ("terminal", {"command": "echo " + "x" * 200_000}, "failed", "limit"),
     ("terminal", {"command": "x", "timeout": "soon"}, "invalid", "invalid_arguments"),
     ("execute_code", {"code": "print(6 * 7)"}, "ok", ""),
     ("execute_code", {"code": ""}, "ok", ""),
