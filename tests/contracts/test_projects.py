@@ -91,3 +91,11 @@ def test_a_known_project_is_not_replaced_by_a_shorter_name(store: Store) -> None
     assert store.sessions.get("s").session.project == "github.com/acme/cli"
     add(store, "s", project="app")
     assert store.sessions.get("s").session.project == "app"
+
+
+def test_folders_inside_repositories(store: Store) -> None:
+    add(store, "a", cwd="/x/cli", git_branch="main", project="cli")
+    add(store, "b", cwd="/x/notes", project="notes")
+    add(store, "c", project="none", git_branch="main")
+    with store.writing() as writing:
+        assert writing.repository_folders() == {"/x/cli": "cli"}

@@ -52,6 +52,7 @@ class SessionWriter(Protocol):
 
     def add(self, fragment: Fragment) -> SessionId | None: ...
     def remember(self, log: str, state: LogState) -> None: ...
+    def repository_folders(self) -> dict[str, str]: ...
     def finish(self) -> dict[SessionId, SessionChange]: ...
 
 
@@ -230,7 +231,7 @@ class Importer:
         if isinstance(event, Fragment):
             session = event.session
             subagent = session.lineage is not None and session.lineage.kind == "subagent"
-            project = self._projects.project_of(session)
+            project = self._projects.project_of(session, writer.repository_folders)
             session = msgspec.structs.replace(session, project=project)
             stored_id = writer.add(msgspec.structs.replace(event, session=session))
             if stored_id is not None:

@@ -5,7 +5,7 @@ nothing that its configuration names is run.
 import os
 import re
 import subprocess
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import msgspec
 from journeyman.logs.file_access import open_regular
 from journeyman.records import Session
 from journeyman.records.project import (
+    is_home_folder,
     project_name,
     remote_project,
     repository_folder,
@@ -91,10 +92,13 @@ class Projects:
     def __init__(self, repositories: Repositories) -> None:
         self._repositories = repositories
         self._by_folder: dict[tuple[str, str], str] = {}
+        self._known_folders: dict[str, str] | None = None
 
-    def project_of(self, session: Session) -> str:
+    def project_of(self, session: Session, stored: Callable[[], Mapping[str, str]]) -> str:
         """Return the project that the log names, or that of the session's folder; empty if the log
-        has neither. A folder that is not on this machine is named by its own name.
+        has neither. A folder that is not on this machine gets the project of the nearest folder,
+        itself or above, in which a session recorded a git branch, or else its own name. `stored`
+        returns such folders with their projects; it is called at most once.
         """
         root = session.details.get("git_repo_root")
         folder = root if isinstance(root, str) and root else session.cwd
@@ -105,9 +109,27 @@ class Projects:
             # A worktree is often deleted after its work, while the repository still exists.
             folders = dict.fromkeys((folder, repository_folder(folder)))
             projects = (self._repositories.project_at(path, session.project) for path in folders)
-            found = next(filter(None, projects), session.project)
-            self._by_folder[key] = found or project_name(folder)
-        return self._by_folder[key]
+            self._by_folder[key] = next(filter(None, projects), session.project)
+        if self._by_folder[key]:
+            return self._by_folder[key]
+        if self._known_folders is None:
+            self._known_folders = dict(stored())
+        repository = repository_folder(folder)
+        project = _project_above(repository, self._known_folders) or project_name(folder)
+        if session.git_branch:
+            self._known_folders[repository] = project
+        return project
+
+
+def _project_above(folder: str, repositories: Mapping[str, str]) -> str:
+    """Return the project of a folder, or of the nearest known folder above it. A home folder is
+    skipped: it may be a repository, but other folders in it are not part of that project.
+    """
+    while folder:
+        if folder in repositories and not is_home_folder(folder):
+            return repositories[folder]
+        folder = folder.rpartition("/")[0]
+    return ""
 
 
 def _first_commit(git_dir: Path) -> str:

@@ -67,6 +67,11 @@ def is_whole(name: str) -> bool:
     return name.startswith(("~", "/")) or ("." in name.partition("/")[0] and "/" in name)
 
 
+def is_home_folder(folder: str) -> bool:
+    """Return whether a path looks like a home folder, which holds projects but is not one."""
+    return re.fullmatch(_HOME, _plain(folder)) is not None
+
+
 # An address as a URL or in ssh's short form, where a single letter would be a Windows drive.
 _REMOTE = re.compile(
     r"(?:[A-Za-z][\w+.-]*://(?P<server>[^/:]*)(?::\d*)?/|(?P<host>[^/:]{2,}):(?!//))(?P<path>[^?#]*)"

@@ -127,6 +127,15 @@ class SessionWriter:
         query = sa.select(sa.func.count()).where(messages.c.session_row == row)
         return int(self._connection.execute(query).scalar_one())
 
+    def repository_folders(self) -> dict[str, str]:
+        """Return the folders of stored sessions that had a git branch recorded, and their
+        projects.
+        """
+        columns = sessions.c
+        query = sa.select(columns.cwd, columns.project).distinct()
+        query = query.where(columns.cwd != "", columns.project != "", columns.git_branch != "")
+        return {row.cwd: row.project for row in self._connection.execute(query)}
+
     def remember(self, log: str, state: LogState) -> None:
         """Store how far a log was read, in the same transaction as what was read."""
         values = values_of(state, logs, log=log, state=msgspec.json.encode(state).decode())

@@ -99,25 +99,35 @@ class TestProjects:
     def test_project_in_the_log_takes_precedence(self, projects, tmp_path):
         root = str(make_repository(tmp_path / "cli", APP))
         named = session_in(root, project="github.com/other/name")
-        assert projects.project_of(named) == "github.com/other/name"
-        assert projects.project_of(session_in(root)) == "github.com/acme/app"
-        assert projects.project_of(session_in("")) == ""
+        assert projects.project_of(named, dict) == "github.com/other/name"
+        assert projects.project_of(session_in(root), dict) == "github.com/acme/app"
+        assert projects.project_of(session_in(""), dict) == ""
         elsewhere = session_in("/gone", details={"git_repo_root": root})
-        assert projects.project_of(elsewhere) == "github.com/acme/app"
+        assert projects.project_of(elsewhere, dict) == "github.com/acme/app"
         gone = session_in("/gone", project="github.com/acme/app")
-        assert projects.project_of(gone) == "github.com/acme/app"
+        assert projects.project_of(gone, dict) == "github.com/acme/app"
 
     def test_a_log_that_only_repeats_a_remote(self, projects, tmp_path):
         make_repository(tmp_path / "cli", APP)
         other = make_repository(tmp_path / "other", APP, first="other")
-        assert projects.project_of(session_in(str(tmp_path / "cli"))) == "github.com/acme/app"
+        assert projects.project_of(session_in(str(tmp_path / "cli")), dict) == "github.com/acme/app"
         named = session_in(str(other), project="github.com/acme/app")
-        assert projects.project_of(named) == "~/other"
+        assert projects.project_of(named, dict) == "~/other"
 
     def test_deleted_worktree(self, projects, tmp_path):
         root = make_repository(tmp_path / "cli", APP)
         gone = f"{root}/.worktrees/ada/fix"
-        assert projects.project_of(session_in(gone)) == "github.com/acme/app"
+        assert projects.project_of(session_in(gone), dict) == "github.com/acme/app"
 
-    def test_folder_that_does_not_exist(self, projects):
-        assert projects.project_of(session_in("/gone/app/cmd")) == "cmd"
+    def test_folder_inside_a_known_project(self, projects):
+        def stored():
+            return {"/gone/app": "github.com/acme/app", "/home/ada": "dotfiles"}
+
+        assert projects.project_of(session_in("/gone/app/cmd"), stored) == "github.com/acme/app"
+        assert projects.project_of(session_in("/gone/application"), stored) == "application"
+        assert projects.project_of(session_in("/home/ada/notes"), stored) == "notes"
+        assert projects.project_of(session_in("/gone/cli"), stored) == "cli"
+        assert projects.project_of(session_in("/gone/cli/cmd/tool"), stored) == "cli"
+        # Without a recorded branch, the folder may contain several projects.
+        assert projects.project_of(session_in("/gone/src", branch=""), stored) == "src"
+        assert projects.project_of(session_in("/gone/src/web"), stored) == "web"

@@ -3,6 +3,7 @@
 from tests.tables import table
 
 from journeyman.records.project import (
+    is_home_folder,
     project_name,
     remote_project,
     repository_folder,
@@ -66,6 +67,22 @@ def test_project_name_of_folders(folder: str, project: str) -> None:
 def test_repository_of_a_worktree() -> None:
     assert repository_folder("/src/cli/.worktrees/ada/fix") == "/src/cli"
     assert repository_folder("/src/cli/cmd/") == "/src/cli/cmd"
+
+
+@table(
+    "folder, is_home",
+    [
+        ("/home/ada", True),
+        ("/Users/ada/", True),
+        ("/root", True),
+        ("C:\\Users\\ada", True),
+        ("/home/ada/src", False),
+        ("/srv/home/ada", False),
+        ("/home", False),
+    ],
+)
+def test_home_folders(folder: str, is_home: bool) -> None:
+    assert is_home_folder(folder) == is_home
 
 
 @table(
