@@ -227,7 +227,7 @@ def _show_rule(rules: "Policy", action: str, *, as_json: bool) -> None:
     limit = rules.rate_limit_of(rule)
     if as_json:
         names = ("tier", "why", "quorum", "channels", "edits", "self_approval")
-        fields = {name: getattr(rule, name) for name in (*names, "file_params")}
+        fields = {name: getattr(rule, name) for name in names}
         context.print_json({"action": action, "rate_limit": limit, **fields})
         return
     console = formatting.console()
