@@ -247,8 +247,7 @@ def read_policy(path: Path, *, rate_limit: int, required: bool = True) -> Policy
         raise BadSetting(
             f"The policy {path} cannot be used: {error}. Fix the file: a rule has an action, a "
             f"tier ({', '.join(get_args(Tier))}), and optionally "
-            f"{', '.join(Rule.__struct_fields__[2:])}. Check it with: journeyman confirm policy "
-            "check"
+            f"{', '.join(Rule.__struct_fields__[2:])}."
         ) from error
     if is_world_writable:
         raise BadSetting(

@@ -202,7 +202,7 @@ class Service:
         return await asyncio.to_thread(self.write, credentials.log_in, name, credential)
 
     async def open_link(self, link: str) -> LoggedIn | Refusal:
-        """Use a one-time link: open a session for its approver, or one that views its card."""
+        """Use a one-time link: open a session for its approver."""
         opened = self.signing.read_link(link)
         return await asyncio.to_thread(self.write, credentials.open_link, opened)
 

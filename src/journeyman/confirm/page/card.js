@@ -71,12 +71,6 @@ function outcome(card) {
     el("p", {}, el("a", { href: "#/inbox", class: "button" }, "Back to the inbox")));
 }
 
-function viewOnly(logIn) {
-  return el("section", { class: "decision" }, el("h2", {}, "Log in to decide"),
-    el("p", {}, "The link you opened only shows this confirmation. To decide, log in with your name and key."),
-    button("Log in", logIn, { class: "primary" }));
-}
-
 function body(card, reading) {
   return [
     el("section", {},
@@ -136,7 +130,6 @@ export async function showCard(context, id) {
     notes.replaceChildren(...all.filter(Boolean));
     content.replaceChildren(...[el("section", {}, facts(card)), ...body(card, reading)].filter(Boolean));
     if (!waiting) side.replaceChildren(outcome(card));
-    else if (context.me.view_only) side.replaceChildren(viewOnly(context.logIn));
     else {
       panel = decisionPanel({ card, me: context.me, reading, reason, decide });
       side.replaceChildren(panel.node);
