@@ -261,8 +261,8 @@ def redeem(
     policy: Policy,
     id_: str,
     by: Credential,
-    *,
     digest: str,
+    *,
     details: dict[str, Any] | None = None,
 ) -> Granted | Refusal:
     """Use up an approval; the grant is the audit entry that records it. `details` are what is about
