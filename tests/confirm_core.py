@@ -10,7 +10,6 @@ test's own event loop, with a clock that advances only when the test moves it.
 An unexpected refusal fails the test.
 """
 
-import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,9 +18,8 @@ from typing import Any
 from tests import databases
 
 from journeyman.confirm import credentials
-from journeyman.confirm.credentials import Link
 from journeyman.confirm.policy import Policy
-from journeyman.confirm.schemas import Accepted, Ballot, Granted, LoggedIn
+from journeyman.confirm.schemas import Accepted, Ballot, Granted
 from journeyman.confirm.service import Service
 from journeyman.records.confirmation import (
     AuditEntry,
@@ -32,7 +30,6 @@ from journeyman.records.confirmation import (
     Refusal,
     Submission,
 )
-from journeyman.store.ledger import Ledger
 from journeyman.store.store import Store
 
 EVERYTHING = Policy(rate_limit=100_000, requester_limit=100_000)
@@ -159,13 +156,6 @@ def a_card(number: int = 1, **facts: Any) -> Confirmation:
         "expires_at": NOW + 300,
     }
     return Confirmation(**{**given, **facts})
-
-
-def viewing_of(ledger: Ledger, card: str) -> Credential:
-    """A session opened by a link, which may view one card."""
-    opened = credentials.open_link(ledger, Link(nonce=secrets.token_hex(8), confirmation=card))
-    assert isinstance(opened, LoggedIn)
-    return opened.credential
 
 
 def refused_as(answer: object) -> str:

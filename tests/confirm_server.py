@@ -79,10 +79,6 @@ class ConfirmServer:
         """A one-time link that logs an approver in."""
         return f"{self.page_url}/open#{self.service.signing.login_link(name)}"
 
-    def card_link(self, confirmation: str) -> str:
-        """A one-time link to view a card."""
-        return f"{self.page_url}/open#{self.service.signing.card_link(confirmation)}"
-
     def _secret(self, name: str, add: Callable[..., tuple[Credential, str]]) -> str:
         with self._making:
             if name not in self._known:

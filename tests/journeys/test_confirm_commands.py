@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from tests.confirm_server import ConfirmServer, bearer, confirm_server, plain_client
@@ -21,7 +21,6 @@ from tests.waiting import LONGEST_S, until
 
 from journeyman.confirm.client import ConfirmClient
 from journeyman.confirm.schemas import Card
-from journeyman.records.confirmation import Tier
 from journeyman.records.errors import ConfirmationRefused
 
 POLICY = """
@@ -198,8 +197,8 @@ class TestRequest:
             (("pay_x", "y", "--details", '{"a": NaN}'), 2, "not valid JSON"),
             (("pay_x", "y", "--details", "@nowhere"), 1, "cannot be read"),
             (("pay_x", "y", "--detail", "n:=2.1.0"), 2, "'n' is not valid JSON"),
-            (("pay_x", " "), 1, "One of the two is empty"),
-            (("", "y"), 1, "A request names an action, such as deploy"),
+            (("pay_x", " "), 1, "both action and description"),
+            (("", "y"), 1, "not valid"),
             (("pay_x", "y", "--detail", f"n:={2**60}"), 1, "exact JSON"),
             (("burn_house", "y"), 1, "forbids burn_house"),
         ],
@@ -230,7 +229,7 @@ class TestRequest:
     def test_without_a_token(self, office: Office) -> None:
         for arguments in (("request", "pay_x", "y"), ("wait", "5f0c2d"), ("list",)):
             done = office(*arguments, code=1, JOURNEYMAN_CONFIRM_TOKEN="")
-            assert "No token or key is set" in done.stderr
+            assert "requires a token or key" in done.stderr
             assert "JOURNEYMAN_CONFIRM_TOKEN" in done.stderr
 
 
@@ -306,7 +305,7 @@ class TestDecisions:
         short = card["short_id"]
         for arguments in (("approve", short), ("deny", short)):
             done = office(*arguments, code=1, typed=f"{short}\n", **key)
-            assert "Neither an agent's token nor a link" in done.stderr
+            assert "An agent's token cannot do this" in done.stderr
         without = office("approve", short, code=2)
         assert "JOURNEYMAN_CONFIRM_APPROVER_KEY" in without.stderr
         assert office.server.card(card["id"]).status == "pending"
@@ -477,29 +476,6 @@ class TestAudit:
         assert "The chain is intact" in command("confirm", "audit", "verify").stdout
 
 
-class TestPolicy:
-    def test_show(self, office: Office) -> None:
-        shown = office("policy", "show").stdout
-        assert re.search(r"burn_\*\s+forbidden", shown)
-        assert "transfer_funds" in shown
-        about = office.json("policy", "show", "launch_ship")
-        assert (about["tier"], about["quorum"]) == ("ask", 2)
-        assert "two keys" in about["why"]
-        critical = office(
-            "policy", "show", "Deploy-Production", JOURNEYMAN_CONFIRM_POLICY=""
-        ).stdout
-        assert "critical" in critical
-        assert len(office.json("policy", "show")["rules"]) == 3
-
-    def test_check(self, office: Office) -> None:
-        assert "3 rules" in office("policy", "check").stdout
-        file = office.command.home / "p.toml"
-        file.write_text('[[rules]]\naction = "x"\ntier = "aks"\n')
-        wrong = office("policy", "check", file, code=2)
-        assert ", ".join(get_args(Tier)) in wrong.stderr
-        assert "p.toml" in wrong.stderr
-
-
 class TestServe:
     def test_first_start_shows_the_key_once_and_signals_stop_it_cleanly(
         self, tmp_path: Path
@@ -535,7 +511,6 @@ class TestServe:
             ConfirmClient(url) as nobody,
         ):
             assert key == ""
-            assert nobody.health().pending == 1
             assert nobody.request("wave", "Hello").requester == "anonymous"
             at = {"JOURNEYMAN_CONFIRM_URL": url}
             card = command.json("confirm", "request", "wave", "Bye", "--no-wait", **at)

@@ -608,31 +608,7 @@ def test_history_audit_and_policy(served: ConfirmationPage, opens: Opens) -> Non
     expect(page.locator("main")).to_contain_text("Nothing is lost by it.")
 
 
-def test_card_link_shows_one_card_and_cannot_decide(served: ConfirmationPage, opens: Opens) -> None:
-    card, other = served.ask("by_link"), served.ask("not_by_link")
-    link = f"{served.url}/open#{served.service.signing.card_link(card['id'])}"
-    stranger = opens("")
-    page = stranger.page
-    page.goto(link)
-    expect(page.locator("h1")).to_have_text("by_link")
-    assert page.url == card["page_url"]
-    expect(page.get_by_role("heading", name="Log in to decide")).to_be_visible()
-    assert page.locator(f"{APPROVE}, {DENY}, nav").count() == 0
-    page.goto(other["page_url"])
-    expect(page.locator("h1")).to_have_text("by_link")
-    assert stranger.decisions() == []
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_label("Name", exact=True).fill("anna")
-    page.get_by_label("Key", exact=True).fill(served.keys["anna"])
-    page.get_by_role("button", name="Log in").click()
-    page.click(APPROVE)
-    expect(page.locator(".outcome")).to_contain_text("Approved by anna")
-    again = opens("")
-    again.page.goto(link)
-    expect(again.page.get_by_text("This link was already used")).to_be_visible()
-
-
-def test_login_link_logs_in_and_card_link_keeps_the_session(
+def test_login_link_logs_in_and_notice_link_opens_the_card(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     stranger = opens("")
@@ -640,7 +616,7 @@ def test_login_link_logs_in_and_card_link_keeps_the_session(
     expect(stranger.page.locator(".me")).to_have_text("bo")
     card = served.ask("by_link")
     anna = opens("anna")
-    anna.page.goto(f"{served.url}/open#{served.service.signing.card_link(card['id'])}")
+    anna.page.goto(card["page_url"])
     expect(anna.page.locator("h1")).to_have_text("by_link")
     expect(anna.page.locator(".me")).to_have_text("anna")
     anna.page.click(DENY)

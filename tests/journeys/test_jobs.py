@@ -452,4 +452,3 @@ class TestSchedule:
             report = jobs.jobs.show("watch")
             assert report.job.prompt == "Something else."
             assert len(report.runs) == 1
-            assert report.totals.tokens == 110

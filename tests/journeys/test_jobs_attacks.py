@@ -152,12 +152,6 @@ class TestReplace:
         with desk(folder) as jobs, pytest.raises(WrongInput):
             jobs.add(**wrong)
 
-    def test_missing_delivery_folder_is_only_a_remark(self, tmp_path: Path) -> None:
-        with desk(tmp_path) as jobs:
-            jobs.add(deliver=[f"file:{tmp_path / 'later' / 'a.md'}"])
-            (remark,) = jobs.jobs.check(jobs.jobs.get("watch")).remarks
-            assert "does not exist" in remark
-
 
 def test_refused_calls_are_noted_in_the_remarks(tmp_path: Path) -> None:
     push = ("terminal", {"command": "git push --force origin main"})

@@ -19,7 +19,7 @@ from journeyman.cli import command_line, jobs_view
 from journeyman.jobs.jobs import JobCheck, JobReport
 from journeyman.jobs.occurrences import next_occurrences
 from journeyman.records.errors import UnknownJob, WrongInput
-from journeyman.records.job import Job, JobId, JobTotals, Run, RunId, Schedule
+from journeyman.records.job import Job, JobId, Run, RunId, Schedule
 
 MODEL = {
     "JOURNEYMAN_MODEL_NAME": "absent",
@@ -100,11 +100,8 @@ def test_job_with_all_options(desk: Desk) -> None:
     assert "It has not run yet" in said
 
 
-def test_prompts_from_a_file_and_from_input(desk: Desk) -> None:
-    (desk.home / "prompt.txt").write_text("From a file.")
-    desk.jobs("add", DAILY[0], "--prompt-file", "prompt.txt", "--name", "a")
-    assert desk.json_of("show", "a")["job"]["prompt"] == "From a file."
-    desk.jobs("add", DAILY[0], "-", "--name", "a", "--replace", typed="Piped.")
+def test_prompt_from_input(desk: Desk) -> None:
+    desk.jobs("add", DAILY[0], "-", "--name", "a", typed="Piped.")
     assert desk.json_of("show", "a")["job"]["prompt"] == "Piped."
 
 
@@ -124,9 +121,7 @@ def test_run_pause_resume_remove_and_delete(desk: Desk) -> None:
     assert desk.json_of("list")["jobs"] == []
     assert [job["name"] for job in desk.json_of("list", "--removed")["jobs"]] == ["disks"]
     assert "Next: " in desk.jobs("resume", "disks")
-    assert "its 1 run permanently?" in desk.jobs(
-        "remove", "disks", "--forever", code=1, typed="n\n"
-    )
+    assert "its runs permanently?" in desk.jobs("remove", "disks", "--forever", code=1, typed="n\n")
     assert "Deleted" in desk.jobs("remove", "disks", "--forever", typed="y\n")
     assert not Path(run["output"]).exists()
     assert "No job is named 'disks'" in desk.jobs("show", "disks", code=1)
@@ -154,7 +149,7 @@ def test_run_is_stopped_cleanly(desk: Desk) -> None:
     done = running.wait(code=1)
     assert json.loads(done.stdout)["status"] == "interrupted"
     assert "Stopping the run" in done.stderr
-    assert desk.json_of("show", "slow")["totals"]["statuses"] == {"interrupted": 1}
+    assert [run["status"] for run in desk.json_of("show", "slow")["runs"]] == ["interrupted"]
 
 
 def test_scheduler_runs_due_jobs_and_another_takes_over(desk: Desk) -> None:
@@ -166,14 +161,13 @@ def test_scheduler_runs_due_jobs_and_another_takes_over(desk: Desk) -> None:
     until(lambda: "Another scheduler is active" in second.printed)
     first.signal(signal.SIGTERM)
     said = first.wait(code=0)
-    assert "1 job scheduled; next: soon, " in said.stdout
     assert "Stopped." in said.stdout
     assert "\x1b" not in said.stdout + said.stderr
     until(lambda: "This scheduler is active." in second.printed)
     second.signal(signal.SIGINT)
-    assert "No job is scheduled" in second.wait(code=0).stdout
+    assert "Stopped." in second.wait(code=0).stdout
     assert not desk.json_of("list")["scheduler"]["holder"]
-    assert desk.json_of("show", "soon")["totals"]["statuses"] == {"failed": 1}
+    assert [run["status"] for run in desk.json_of("show", "soon")["runs"]] == ["failed"]
 
 
 def test_delivery_url_is_never_shown(desk: Desk) -> None:
@@ -205,10 +199,8 @@ BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
     (WrongInput, "is in the past", ("add", "2020-01-01T09:00", "x")),
     (WrongInput, "There is no time zone", ("add", *DAILY, "--timezone", "Berlin")),
     (click.UsageError, "Quote them", ("add", "every", "monday", "09:00", "x")),
-    (click.UsageError, "not both", ("add", *DAILY, "--prompt-file", "x")),
     (click.UsageError, "Pass a prompt for the agent", ("add", DAILY[0])),
     (WrongInput, "no prompt", ("add", DAILY[0], " ")),
-    (WrongInput, "cannot be read from absent", ("add", DAILY[0], "--prompt-file", "absent")),
     (click.UsageError, "Name the job to replace with --name", ("add", *DAILY, "--replace")),
     (WrongInput, "cannot be called 'a b'", ("add", *DAILY, "--name", "a b")),
     (click.UsageError, "is not a duration", ("add", *DAILY, "--script-seconds", "soon")),
@@ -258,13 +250,7 @@ def rendered(width: int, **fields: Any) -> str:
         for number in range(1, 4)
     )
     told = io.StringIO()
-    report = JobReport(
-        job=job,
-        said="Every Sunday",
-        upcoming=times,
-        runs=runs,
-        totals=JobTotals(statuses={"ok": 12}, tokens=5),
-    )
+    report = JobReport(job=job, said="Every Sunday", upcoming=times, runs=runs)
     console = Console(file=told, width=width, highlight=False)
     jobs_view.show_report(console, report, now)
     jobs_view.show_checked(console, JobCheck(remarks=("The window is too small " * 6,)))
@@ -280,12 +266,9 @@ def test_history_fits_the_terminal(width: int) -> None:
     (row,) = [line for line in lines if "for 2 more" in line]
     for whole in ("30 min", "delivery_failed", "123k", "$1.50", "(late, for 2 more)"):
         assert whole in row
-    assert ("20270314-013000-abcdef0122.md" in row) == (width == 120)
-    assert "files in  /somewhere/jobs/j\n" in said
-    assert "3 shown; more with --runs" in said
+    assert "newest    /somewhere/jobs/j/20270314-013000-abcdef0121.md\n" in said
 
 
 def test_clock_change_is_shown() -> None:
     lines = [line.strip() for line in rendered(80, status="ok").splitlines()]
-    changed = [line for line in lines if line.endswith("the clocks change before this")]
-    assert changed == ["Sun 2027-03-28 03:00 +02:00  the clocks change before this"]
+    assert "Sun 2027-03-28 03:00 +02:00" in lines

@@ -1,27 +1,20 @@
-"""`journeyman confirm whitelist`, `audit` and `policy`: actions that need no approval, the record
-of all events and its verification, and the rules.
+"""`journeyman confirm whitelist` and `audit`: actions that need no approval, and the record of all
+events and its verification.
 """
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from journeyman.cli import confirm_options, confirm_view, context, formatting
+from journeyman.cli import confirm_options, confirm_view, context
 from journeyman.cli.confirm_cards import limit_option
 from journeyman.cli.confirm_options import command, examples_epilog, id_argument
 from journeyman.cli.context import flag, option
-from journeyman.cli.formatting import Column
 from journeyman.confirm.schemas import ListedEntry, ListedEvent, Verified
 from journeyman.facade.journeyman import Journeyman
 from journeyman.text.display import visible
-
-if TYPE_CHECKING:
-    from journeyman.confirm.policy import Policy
 
 
 @click.group(
@@ -36,7 +29,7 @@ def whitelist() -> None:
     """List, add and remove actions that are allowed without asking for approval.
 
     This needs an approver's key. Some actions always need approval, regardless of the whitelist;
-    `journeyman confirm policy show` names them.
+    the page names them.
     """
 
 
@@ -166,84 +159,4 @@ def reset(journeyman: Journeyman, *, yes: bool) -> Verified:
     return verified
 
 
-@click.group(
-    epilog=examples_epilog(
-        None, "policy show", "policy show deploy_production", "policy check confirm.toml"
-    )
-)
-def policy() -> None:
-    """Show the policy, and check a file before it is used."""
-
-
-@command(policy, "show", "show pay_invoice", "show --json")
-@click.argument("action", required=False)
-def show(journeyman: Journeyman, *, action: str | None, as_json: bool) -> None:
-    """Show the rules, or the rule for ACTION."""
-    rules = journeyman.confirmations.policy()
-    if action is not None:
-        _show_rule(rules, action, as_json=as_json)
-    elif as_json:
-        context.print_json({**rules.describe(), "digest": rules.digest})
-    else:
-        _show_policy(formatting.console(), rules)
-
-
-@command(
-    policy,
-    "check",
-    "check confirm.toml",
-    message=lambda checked: (
-        f"The policy is valid: {formatting.pluralize(checked['rules'], 'rule')}."
-    ),
-)
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-def check(journeyman: Journeyman, *, file: Path | None) -> dict[str, Any]:
-    """Check FILE, or the file in the settings, without using it."""
-    rules = journeyman.confirmations.policy(file)
-    return {"ok": True, "rules": len(rules.rules), "digest": rules.digest}
-
-
-def _show_policy(console: Console, rules: "Policy") -> None:
-    columns = (
-        Column("action", lambda rule: visible(rule.action)),
-        Column("tier", lambda rule: confirm_view.styled(rule.tier)),
-        Column("people", lambda rule: rule.quorum, numeric=True),
-        Column("limit", lambda rule: f"{rules.rate_limit_of(rule)} per hour"),
-        Column("by", lambda rule: ", ".join(rule.channels) or "any channel"),
-        Column("reason", lambda rule: visible(rule.reason)),
-    )
-    if_empty = "There are no rules: every action needs approval."
-    formatting.print_table(console, rules.rules, columns, if_empty)
-    console.print(Text("Always need approval", style="bold"))
-    console.print(Text(visible(", ".join(rules.never_bypass))))
-    console.print(
-        f"An agent can make {rules.requester_limit} requests per hour. An approval is valid for "
-        f"{rules.redeem_within_s} seconds."
-    )
-
-
-def _show_rule(rules: "Policy", action: str, *, as_json: bool) -> None:
-    rule = rules.rule_for(action)
-    limit = rules.rate_limit_of(rule)
-    if as_json:
-        names = ("tier", "why", "quorum", "channels", "edits", "self_approval")
-        fields = {name: getattr(rule, name) for name in (*names, "file_params")}
-        context.print_json({"action": action, "rate_limit": limit, **fields})
-        return
-    console = formatting.console()
-    title = Text(f"{visible(action)}  ", style="bold")
-    console.print(title.append_text(confirm_view.styled(rule.tier, "not bold")))
-    edits = "all parameters can be changed" if rule.edits else "none"
-    rule_fields = {
-        "why": visible(rule.why),
-        "people": str(rule.quorum),
-        "limit": f"{limit} per hour",
-        "by": ", ".join(rule.channels),
-        "changes": edits if isinstance(rule.edits, bool) else visible(", ".join(rule.edits)),
-    }
-    formatting.print_fields(
-        console, {f"  {name}": value for name, value in rule_fields.items()}, width=11, wrap=True
-    )
-
-
-COMMANDS = (whitelist, audit, policy)
+COMMANDS = (whitelist, audit)

@@ -4,10 +4,8 @@ escapes, and nothing is truncated on the card that a person decides on.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from difflib import unified_diff
 from typing import Any
 
-import click
 import msgspec
 from rich.console import Console
 from rich.text import Text
@@ -25,9 +23,6 @@ from journeyman.confirm.schemas import (
 from journeyman.records.confirmation import TIERS, Constraint
 from journeyman.text import truncation
 from journeyman.text.display import hidden_characters, visible
-
-_WIDE_TERMINAL = 100
-_LONG_FIELDS = ("digest", "details", "entry", "policy")
 
 STYLES: dict[str, str] = {
     "pending": "yellow",
@@ -65,17 +60,13 @@ def show_card(console: Console, card: Card) -> None:
         "notice": Text(visible(notice), style="yellow"),
     }
     _show_fields(console, fields)
-    changed = (("changed by a person to", card.edited), ("bound to", card.context or None))
-    for heading, value in (("parameters", card.details), *changed):
+    for heading, value in (("parameters", card.details), ("changed by a person to", card.edited)):
         if value is not None:
             show_parameters(console, Text(heading, style="bold"), value)
-    for line in changed_lines(card.approved_details.get("arguments")):
-        style = {"-": "red", "+": "green"}.get(line[:1], "")
-        console.print(Text(f"  {visible(line)}", style=style), soft_wrap=True)
     console.print(Text("the agent's own words (not verified)", style="bold"))
     for line in card.description.split("\n"):
         console.print(Text(f"  | {visible(line)}", style="dim"), soft_wrap=True)
-    document = _json((card.details, card.edited, card.context))
+    document = _json((card.details, card.edited))
     texts = (document, card.action, card.description, card.session_key, card.claimed)
     if hidden := sum(map(hidden_characters, texts)):
         hidden_text = (
@@ -83,24 +74,6 @@ def show_card(console: Console, card: Card) -> None:
         )
         console.print(Text(f"warning: {hidden_text}", style="bold yellow"), soft_wrap=True)
     _show_fields(console, {"digest": visible(card.digest)})
-
-
-def changed_lines(arguments: object) -> list[str]:
-    """Return the change of a file that a tool's arguments describe, as lines of a diff."""
-    if not isinstance(arguments, dict):
-        return []
-    if isinstance(edits := arguments.get("edits"), list):
-        return [line for edit in edits for line in changed_lines(edit)]
-    old, new, patch = "", None, ""
-    for name, text in arguments.items():
-        if isinstance(text, str):
-            old = text if name in ("old_string", "oldString") else old
-            new = text if name in ("new_string", "newString", "new_source", "content") else new
-            patch = text if "*** Begin Patch\n" in text else patch
-    if patch or new is None:
-        return patch.splitlines()
-    before = old.split("\n") if old else []
-    return [*unified_diff(before, new.split("\n"), lineterm="")][2:]
 
 
 def _vote(card: Card, vote: CastVote) -> str:
@@ -185,9 +158,7 @@ def show_cards(console: Console, cards: Sequence[Card]) -> None:
         Column("by", lambda card: truncate(card.requester, 20)),
         Column("description", lambda card: truncate(card.description, room)),
     )
-    status = click.get_current_context().params.get("status")
-    if_empty = f"No confirmation is {status}." if status else "There are no confirmations yet."
-    formatting.print_table(console, cards, columns, if_empty)
+    formatting.print_table(console, cards, columns, "There are no such confirmations.")
 
 
 def show_whitelist(console: Console, entries: Sequence[ListedEntry]) -> None:
@@ -224,12 +195,8 @@ def _limits(entry: ListedEntry) -> str:
 
 def _constraint(name: str, constraint: Constraint) -> str:
     signs = {"equals": "=", "one_of": " in ", "at_least": ">=", "at_most": "<="}
-    values = {sign: getattr(constraint, field) for field, sign in signs.items()}
-    return ", ".join(
-        f"{name}{sign}{f'{value:g}' if sign in ('>=', '<=') else _json(value)}"
-        for sign, value in values.items()
-        if value is not None
-    )
+    stated = msgspec.to_builtins(constraint).items()
+    return ", ".join(f"{name}{signs[field]}{_json(value)}" for field, value in stated)
 
 
 def show_audit(console: Console, events: Sequence[ListedEvent]) -> None:
@@ -239,11 +206,6 @@ def show_audit(console: Console, events: Sequence[ListedEvent]) -> None:
         Column("event", lambda event: event.kind, no_wrap=True),
         Column("who", lambda event: truncate(event.actor, 24)),
         Column("id", lambda event: truncate(event.confirmation[:6], 6)),
-        Column(
-            "about",
-            lambda event: truncate(_event_details(event), console.width - 80),
-            min_terminal_width=_WIDE_TERMINAL,
-        ),
     )
     formatting.print_table(console, events, columns, "There are no events yet.")
 
@@ -258,17 +220,6 @@ def show_verified(console: Console, verified: Verified) -> None:
     console.print(Text(message, style="green" if verified.ok else "red"), soft_wrap=True)
     if verified.ok and verified.head:
         console.print(Text(f"head {visible(verified.head)}"), soft_wrap=True)
-
-
-def _event_details(event: ListedEvent) -> str:
-    """Return the short fields of an event; the long ones are only in its JSON."""
-    fields = {
-        name: value for name, value in event.about.items() if name not in _LONG_FIELDS and value
-    }
-    return ", ".join(
-        f"{name} {value if isinstance(value, str) else _json(value)}"
-        for name, value in fields.items()
-    )
 
 
 def _json(value: object) -> str:

@@ -4,7 +4,6 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -48,7 +47,6 @@ _name_argument = click.argument("name")
 @click.argument("prompt", nargs=-1, metavar="[PROMPT]")
 @option("--name", "Name of the job (default: from the prompt).", default="")
 @option("--timezone ZONE", "Time zone of the schedule (default: yours).", default="")
-@option("--prompt-file FILE", "Read the prompt from FILE (- for standard input).")
 @option("--skill", "Skill for the agent to follow; repeatable.", dest="skills", multiple=True)
 @option("--script FILE", "Script in the home's scripts folder; the agent gets its output.")
 @option(
@@ -84,7 +82,6 @@ def add(
     *,
     schedule: str,
     prompt: tuple[str, ...],
-    prompt_file: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -104,12 +101,12 @@ def add(
     replace = options["replace"]
     if replace and not options["name"]:
         raise click.UsageError("Name the job to replace with --name.")
-    text = _prompt(prompt, prompt_file, is_required=not replace)
+    text = _prompt(prompt, is_required=not replace)
     settings = {key: value for key, value in options.items() if value not in (None, ())}
     jobs_, console = journeyman.jobs, formatting.console()
     report = jobs_.add(schedule, text, **settings)
     if not as_json:
-        jobs_view.show_added(console, report, time.time(), changed=replace)
+        jobs_view.show_added(console, report, changed=replace)
     with formatting.spinner(
         "checking whether it can run; Ctrl-C skips the check and keeps the job"
     ):
@@ -123,23 +120,20 @@ def add(
     console.print(jobs_view.scheduler_line(jobs_.leading()), markup=False, soft_wrap=True)
 
 
-def _prompt(words: tuple[str, ...], file: str | None, *, is_required: bool) -> str:
+def _prompt(words: tuple[str, ...], *, is_required: bool) -> str:
     if len(words) > 1:
         raise click.UsageError(
             "SCHEDULE and PROMPT are one argument each, but there are more. Quote them: "
             'journeyman jobs add "every monday 09:00" "Summarise the week"'
         )
-    if words and file is not None:
-        raise click.UsageError("Pass PROMPT or --prompt-file, not both.")
-    if is_required and not words and file is None:
-        raise click.UsageError("Pass a prompt for the agent: PROMPT or --prompt-file.")
-    return files.task_text(words) if file is None else files.read_text(file, "prompt")
+    if is_required and not words:
+        raise click.UsageError("Pass a prompt for the agent; a dash reads standard input.")
+    return files.task_text(words)
 
 
 @context.command(jobs, "list", is_paged=True)
-@flag("--all", "Include jobs that are done.", dest="include_done")
 @flag("--removed", "List removed jobs instead.")
-def list_(journeyman: Journeyman, *, include_done: bool, removed: bool, as_json: bool) -> None:
+def list_(journeyman: Journeyman, *, removed: bool, as_json: bool) -> None:
     """List jobs, the next one to run first.
 
     Examples:
@@ -158,10 +152,7 @@ def list_(journeyman: Journeyman, *, include_done: bool, removed: bool, as_json:
         message = "No jobs were removed." if removed else jobs_view.NO_JOBS
         console.print(message, markup=False, soft_wrap=True)
         return
-    shown = [job for job in all_jobs if include_done or removed or job.state != "done"]
-    jobs_view.show_list(console, shown, last, leading, time.time())
-    if done := len(all_jobs) - len(shown):
-        console.print(f"{formatting.pluralize(done, 'more job')} done: journeyman jobs list --all")
+    jobs_view.show_list(console, all_jobs, last, leading, time.time())
 
 
 @context.command(jobs, render=jobs_view.show_report, to_json=jobs_view.report_json, is_paged=True)
@@ -227,9 +218,8 @@ def remove(journeyman: Journeyman, *, name: str, forever: bool, yes: bool) -> Jo
     """
     jobs_ = journeyman.jobs
     if forever and not yes:
-        report = jobs_.show(name)
-        runs = formatting.pluralize(sum(report.totals.statuses.values()), "run")
-        click.confirm(f"Delete {report.job.name} and its {runs} permanently?", abort=True, err=True)
+        question = f"Delete {jobs_.get(name).name} and its runs permanently?"
+        click.confirm(question, abort=True, err=True)
     return jobs_.delete(name) if forever else jobs_.remove(name)
 
 
@@ -290,7 +280,7 @@ def serve(journeyman: Journeyman, *, once: bool, workers: int | None) -> None:
     jobs_ = journeyman.jobs
     scheduler = jobs_.scheduler(workers=workers, terminal=_print_answer, tell=_print_event)
     if not once:
-        _show_start(jobs_.list())
+        click.echo("Running jobs when they are due. Press Ctrl-C to stop.")
     with context.graceful_stop(
         "Stopping the running jobs. Press Ctrl-C again to stop immediately.", _STOP_SIGNALS
     ) as stopping:
@@ -299,17 +289,6 @@ def serve(journeyman: Journeyman, *, once: bool, workers: int | None) -> None:
             return
         scheduler.serve(stopping)
     click.echo("Stopped. Jobs that become due meanwhile run once at the next start.")
-
-
-def _show_start(jobs_: Sequence[Job]) -> None:
-    click.echo("Running jobs when they are due. Press Ctrl-C to stop.")
-    upcoming = [(job, job.next_run_at) for job in jobs_ if job.next_run_at is not None]
-    if not upcoming:
-        click.echo("No job is scheduled. Jobs that you add now will run too.")
-        return
-    first, at = upcoming[0]
-    count, when = formatting.pluralize(len(upcoming), "job"), jobs_view.describe_time(at, first)
-    click.echo(f"{count} scheduled; next: {readable(first.name)}, {when}.")
 
 
 def _print_event(line: str) -> None:

@@ -2,12 +2,9 @@
 addresses are always shown without their secrets, in both kinds of output.
 """
 
-import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +14,7 @@ from rich.text import Text
 from journeyman.cli import formatting
 from journeyman.cli.formatting import Column
 from journeyman.jobs.time_zones import zone_or_utc
-from journeyman.records.job import Job, JobId, JobTotals, Run, RunStatus
+from journeyman.records.job import Job, JobId, Run, RunStatus
 from journeyman.text.display import readable
 from journeyman.text.durations import abbreviate_duration, describe_duration
 
@@ -35,8 +32,6 @@ NO_JOBS = (
     "There are no jobs yet. Add one:\n"
     '  journeyman jobs add "every monday 09:00" "Summarise the week"'
 )
-_WIDE_TERMINAL = 100
-_MAX_UNWRAPPED_NAME = 26
 
 
 def _delivery_places(job: Job) -> str:
@@ -59,7 +54,7 @@ def _status(run: Run) -> Text:
     return Text(run.status, style=_STYLES.get(run.status, "red"))
 
 
-def show_added(console: Console, report: "JobReport", now: float, *, changed: bool) -> None:
+def show_added(console: Console, report: "JobReport", *, changed: bool) -> None:
     head = Text("Changed" if changed else "Added", style="green")
     console.print(head.append(f": {readable(report.job.name)}", style="bold"))
     fields = {
@@ -67,24 +62,20 @@ def show_added(console: Console, report: "JobReport", now: float, *, changed: bo
         "works in": report.job.workdir,
         "delivers": _delivery_places(report.job),
     }
-    formatting.print_fields(console, fields | {"next": _upcoming(report, now)})
+    formatting.print_fields(console, fields | {"next": _upcoming(report)})
 
 
-def _upcoming(report: "JobReport", now: float) -> str:
-    """Return the next times with their UTC offset, and a note where the offset changes."""
-    offsets = [_local(at, report.job).utcoffset() for at in report.upcoming]
-    changes = ["the clocks change before this" if a != b else "" for a, b in pairwise(offsets)]
-    notes = [*(_relative_time(at, now) for at in report.upcoming[:1]), *changes]
-    lines = zip(report.upcoming, notes, strict=True)
-    return "\n".join(f"{_full_time(at, report.job)}  {note}".rstrip() for at, note in lines)
+def _upcoming(report: "JobReport") -> str:
+    """Return the next times with their UTC offset."""
+    return "\n".join(_full_time(at, report.job) for at in report.upcoming)
 
 
 def show_checked(console: Console, checked: "JobCheck") -> None:
     """Show what would prevent the job from running now, and other remarks."""
     blocked = (f"would be blocked now: {checked.blocked}",) if checked.blocked else ()
     for warning in (*blocked, *checked.remarks):
-        lines = textwrap.wrap(readable(warning), max(console.width - 10, 30))
-        formatting.print_fields(console, {"warning": Text("\n".join(lines), style="yellow")})
+        shown = Text(readable(warning), style="yellow")
+        formatting.print_fields(console, {"warning": shown}, wrap=True)
 
 
 def scheduler_line(leading: "SchedulerStatus") -> str:
@@ -100,32 +91,18 @@ def show_list(
     leading: "SchedulerStatus",
     now: float,
 ) -> None:
-    wide = console.width >= _WIDE_TERMINAL
-    # Names have to be typed again, so only very long ones are wrapped.
-    keep_names = max((len(job.name) for job in jobs), default=0) <= _MAX_UNWRAPPED_NAME
-
-    def time_left(job: Job) -> Text | str:
-        at = job.next_run_at
-        return (
-            ""
-            if at is None
-            else abbreviate_duration(at - now)
-            if at > now
-            else Text("due", style="yellow")
-        )
-
     columns = (
-        Column("name", lambda job: job.name, overflow="fold", no_wrap=keep_names),
-        Column("next", lambda job: _next_run(job, with_year=wide), no_wrap=True),
-        Column("in", time_left, no_wrap=True),
-        Column("schedule", lambda job: formatting.one_line(job.schedule.text, 60 if wide else 32)),
+        Column("name", lambda job: job.name, overflow="fold"),
+        Column("next", _next_run, no_wrap=True),
+        Column("schedule", lambda job: formatting.one_line(job.schedule.text, 32)),
         Column("last run", lambda job: _last_run(last.get(job.id), now)),
     )
     if jobs:
         console.print(formatting.fit_table(jobs, columns, console.width))
-    notes = [(job.name, _note(job)) for job in jobs if _note(job)]
-    lines = [Text.assemble((f"{name}: ", "bold"), (note, "yellow")) for name, note in notes]
-    console.print(*([Text(), *lines] if lines else []), Text(), sep="\n")
+    console.print()
+    for job in jobs:
+        if job.remark not in ("", "paused", "removed"):
+            console.print(Text(readable(f"{job.name}: {job.remark}"), style="yellow"))
     style = "dim" if leading.is_alive else "yellow"
     console.print(Text(scheduler_line(leading), style=style), soft_wrap=True)
 
@@ -134,14 +111,8 @@ def _last_run(run: Run | None, now: float) -> Text:
     if run is None:
         return Text("never", style="dim")
     since = f"for {abbreviate_duration(now - run.started_at)}"
-    when = since if run.ended_at is None else _relative_time(run.ended_at, now)
+    when = since if run.ended_at is None else f"{abbreviate_duration(now - run.ended_at)} ago"
     return _status(run).append(f" {when}", style="default")
-
-
-def _note(job: Job) -> str:
-    if not job.remark and job.failures > 1 and job.state == "scheduled":
-        return f"{job.failures} failures in a row"
-    return "" if job.remark in ("paused", "removed") else readable(job.remark)
 
 
 def show_run(console: Console, run: Run) -> None:
@@ -182,18 +153,15 @@ def show_report(console: Console, report: "JobReport", now: float | None = None)
     console.print(head)
     remark = Text(readable("" if job.remark == job.state else job.remark), style="yellow")
     formatting.print_fields(
-        console, _job_fields(report) | {"next": _upcoming(report, now), "remark": remark}
+        console, _job_fields(report) | {"next": _upcoming(report), "remark": remark}
     )
     console.print()
     if not runs:
         console.print(Text(f"It has not run yet. To run it now: journeyman jobs run {job.name}"))
         return
     _show_runs(console, runs, job, now)
-    console.print(Text(f"\n{_totals(report.totals, len(runs))}"))
     if file := next((run.output for run in runs if run.output), ""):
-        # File names begin with the time of the run, so the newest one shows how to find the others.
-        fields = {"newest": Path(file).name, "files in": str(Path(file).parent)}
-        formatting.print_fields(console, fields)
+        formatting.print_fields(console, {"newest": file})
 
 
 def _job_fields(report: "JobReport") -> dict[str, str | Text]:
@@ -224,31 +192,19 @@ def _job_fields(report: "JobReport") -> dict[str, str | Text]:
 
 
 def _show_runs(console: Console, runs: Sequence[Run], job: Job, now: float) -> None:
-    day = "%Y-%m-%d %H:%M" if console.width >= _WIDE_TERMINAL else "%m-%d %H:%M"
-
     def took(run: Run) -> str:
         return abbreviate_duration((now if run.ended_at is None else run.ended_at) - run.started_at)
 
-    def result(run: Run) -> Text:
-        # Only a column that may wrap can shrink; its cells are truncated nevertheless.
-        return Text(formatting.one_line(_result(run), 200), no_wrap=True, overflow="ellipsis")
-
     unwrapped: dict[str, Any] = {"no_wrap": True}
     columns = (
-        Column("started", lambda run: format(_local(run.started_at, job), day), **unwrapped),
+        Column("started", lambda run: f"{_local(run.started_at, job):%Y-%m-%d %H:%M}", **unwrapped),
         Column("took", took, numeric=True),
         Column("status", _status, **unwrapped),
         Column(
             "tokens", lambda run: formatting.short_count(run.tokens), numeric=True, optional=True
         ),
         Column("cost", lambda run: _cost(run.cost_usd), numeric=True, optional=True),
-        Column("result", result),
-        Column(
-            "file",
-            lambda run: Path(run.output).name or None,
-            min_terminal_width=_WIDE_TERMINAL,
-            **unwrapped,
-        ),
+        Column("result", lambda run: formatting.one_line(_result(run), 80)),
     )
     console.print(formatting.fit_table(runs, columns, console.width))
 
@@ -259,15 +215,6 @@ def _result(run: Run) -> str:
     if run.trigger == "late":
         mark = f"(late, for {run.missed:,} more)" if run.missed else "(late)"
     return f"{mark} {text}".strip() or formatting.UNKNOWN
-
-
-def _totals(totals: JobTotals, shown: int) -> str:
-    total = sum(totals.statuses.values())
-    statuses = ", ".join(f"{number:,} {status}" for status, number in totals.statuses.items())
-    amounts = _amounts(totals.tokens, totals.cost_usd)
-    runs = f"{formatting.pluralize(total, 'run')}: {statuses}"
-    text = "; ".join(filter(None, (runs, *amounts)))
-    return f"{text} ({shown:,} shown; more with --runs)" if shown < total else text
 
 
 def _local(at: float, job: Job) -> datetime:
@@ -282,25 +229,13 @@ def _full_time(at: float, job: Job) -> str:
     return f"{local:%a %Y-%m-%d} {clock} {local.isoformat()[19:]}"
 
 
-def describe_time(at: float, job: Job) -> str:
-    return f"{_full_time(at, job)}, {_relative_time(at, time.time())}"
-
-
 def resumed_message(job: Job) -> str:
-    return f"Resumed: {job.name}.\nNext: {describe_time(job.next_run_at or 0.0, job)}."
+    return f"Resumed: {job.name}.\nNext: {_full_time(job.next_run_at or 0.0, job)}."
 
 
-def _next_run(job: Job, *, with_year: bool) -> Text | str:
+def _next_run(job: Job) -> Text | str:
     """Return the time of the next run, to the minute, with the short name of its zone."""
     if job.next_run_at is None:
         return Text(job.state, style="dim")
     local = _local(job.next_run_at, job)
-    return f"{local:{'%a %Y-%m-%d' if with_year else '%a %m-%d'} %H:%M} {local.tzname()}"
-
-
-def _relative_time(at: float, now: float) -> str:
-    return (
-        f"in {abbreviate_duration(at - now)}"
-        if at > now
-        else f"{abbreviate_duration(now - at)} ago"
-    )
+    return f"{local:%a %Y-%m-%d %H:%M} {local.tzname()}"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TextIO, TypeVar
 
 from msgspec import Struct
@@ -96,12 +95,6 @@ class Administration:
     def list(self, *, limit: int | None = 50, **filters: Any) -> Sequence[Confirmation]:
         """Return cards, newest first; `filters` are those of the store, such as `status`."""
         return self.confirmations.list(limit=limit, **filters)
-
-    def policy(self, path: Path | None = None) -> Policy:
-        """Return the policy of the settings, or of another file. Raise BadSetting."""
-        options, is_required = self.options, path is not None or self.options.policy_required
-        file = path or options.policy
-        return read_policy(file, rate_limit=options.rate_limit, required=is_required)
 
     def verify_audit(self, anchor: str = "") -> Verified:
         """Verify the audit against its anchored head, or against the head in `anchor`."""

@@ -37,12 +37,12 @@ _EXPIRY_GRACE_S = 1.0
 """How long after its deadline a card should be expired."""
 _GIVE_UP_S = 30.0
 """How long after its deadline to stop waiting for a card that the service does not expire."""
-_VERIFY_S = 60.0
 _MAX_BODY_BYTES = 64 * 1024 * 1024
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _CHANGED = ("changed", "digest_differs")
 _CREDENTIAL_ADVICE = (
-    "An agent needs a token from `journeyman confirm token add NAME`, as JOURNEYMAN_CONFIRM_TOKEN "
+    "The confirmation service requires a token or key, and none is set or it is not known. An "
+    "agent needs a token from `journeyman confirm token add NAME`, as JOURNEYMAN_CONFIRM_TOKEN "
     "or as token below [confirm] in config.toml; a person needs a key from `journeyman confirm "
     "approver add NAME`."
 )
@@ -79,7 +79,6 @@ class ConfirmClient:
     def __init__(self, url: str, token: str = "", *, patience_s: float = PATIENCE_S) -> None:
         self.url = url.rstrip("/")
         self._patience_s = patience_s
-        self._has_credential = bool(token)
         if not url.startswith(("http://", "https://")):
             raise BadSetting(
                 f"The address of the confirmation service, {visible(url)!r}, is not valid. Set "
@@ -131,7 +130,7 @@ class ConfirmClient:
         }
         try:
             status, content = self._receive(method, path, request, time.monotonic() + limit_s)
-            return _parse(status, content, kind, has_credential=self._has_credential)
+            return _parse(status, content, kind)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, _UnexpectedResponse) as error:
             is_other = isinstance(error, _UnexpectedResponse)
             what = "is not a confirmation service" if is_other else "did not answer"
@@ -168,11 +167,6 @@ class ConfirmClient:
         `idempotency_key`, which prevents a second request when a call is repeated, and `requester`,
         what the agent calls itself (the service identifies it by its token).
         """
-        if not action.strip() or not description.strip():
-            raise WrongInput(
-                "A request names an action, such as deploy, and describes in words what would be "
-                "done. One of the two is empty."
-            )
         submitted = schemas.NewConfirmation(
             action=action,
             description=description,
@@ -247,14 +241,6 @@ class ConfirmClient:
         """Return the newest entries of the audit log, of all or of one confirmation."""
         query: dict[str, Any] = {"limit": limit, "before": before, "confirmation": confirmation}
         return self._call(schemas.AuditPage, "GET", "/audit", **query).audit
-
-    def verify_audit(self) -> schemas.Verified:
-        """Have the service verify its audit log."""
-        return self._call(schemas.Verified, "GET", "/audit/verify", wait_s=_VERIFY_S)
-
-    def health(self) -> schemas.Health:
-        """Return the health of the service."""
-        return self._call(schemas.Health, "GET", "/health")
 
     def wait(self, asked: Card | str, timeout_s: float | None = None) -> Card:
         """Wait until a card is decided. If the service is unreachable, retry until the card
@@ -354,7 +340,7 @@ def _as_json(details: Details) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(details), type=dict[str, Any])
 
 
-def _parse(status: int, content: bytes, kind: type[Received], *, has_credential: bool) -> Received:
+def _parse(status: int, content: bytes, kind: type[Received]) -> Received:
     """Return the response of the service. Raise ConfirmationRefused if it refused."""
     try:
         if 200 <= status < 300:
@@ -369,11 +355,6 @@ def _parse(status: int, content: bytes, kind: type[Received], *, has_credential:
     message = refusal.message
     # Advice that depends on the caller, whom the service does not know.
     if refusal.code == "unauthenticated":
-        problem = (
-            "The confirmation service does not know this token or key."
-            if has_credential
-            else "No token or key is set, and the confirmation service requires one."
-        )
-        message = f"{problem} {_CREDENTIAL_ADVICE}"
+        message = _CREDENTIAL_ADVICE
     error_type = ConfirmationChanged if refusal.code in _CHANGED else ConfirmationRefused
     raise error_type(visible(message), code=refusal.code, about=about)

@@ -20,9 +20,7 @@ from journeyman.records.errors import OutsideProblem, WrongInput
 from journeyman.store.ledger import Ledger
 
 SESSION_S = 12 * 3_600.0
-VIEWING_S = 3_600.0
 LOGIN_LINK_S = 900
-CARD_LINK_S = 3_600
 
 _PREFIXES: dict[CredentialKind, str] = {"agent": "jma_", "approver": "jmk_", "session": "jms_"}
 """Prefixes by which people and scanners recognise a leaked secret."""
@@ -40,8 +38,8 @@ def actor_of(credential: Credential) -> str:
 
 
 def may_decide(credential: Credential) -> bool:
-    """Return whether the holder may decide: never an agent, nor a link that only opens a card."""
-    return credential.kind in ("approver", "session") and not credential.view_only
+    """Return whether the holder may decide: never an agent."""
+    return credential.kind in ("approver", "session")
 
 
 def approver_refusal(ledger: Ledger, by: Credential, operation: str) -> Refusal | None:
@@ -50,8 +48,7 @@ def approver_refusal(ledger: Ledger, by: Credential, operation: str) -> Refusal 
         return None
     return Refusal(
         "not_allowed",
-        f"Only an approver can {operation}. An agent's token, a link that opens one card and a "
-        "revoked approver cannot.",
+        f"Only an approver can {operation}. An agent's token and a revoked approver cannot.",
     )
 
 
@@ -157,32 +154,23 @@ def log_in(ledger: Ledger, name: str, key: Credential | None) -> LoggedIn | Refu
 
 
 def open_link(ledger: Ledger, link: "Link | None") -> LoggedIn | Refusal:
-    """Open a session for the approver of a one-time link, or one that only views its card."""
+    """Open a session for the approver of a one-time link."""
     if link is None or not ledger.spend_link(link.nonce):
         return Refusal(
             "unauthenticated",
             "This link was already used, has expired, or is not valid. Log in with your name and "
             "key instead.",
         )
-    if link.approver:
-        return _open_session(ledger, link.approver, "link")
-    opened = _new_session(ledger, "link", VIEWING_S, view_only=link.confirmation)
-    ledger.note("link_opened", "link", link.confirmation, session=opened.credential.id)
-    return opened
+    return _open_session(ledger, link.approver, "link")
 
 
 def _open_session(ledger: Ledger, name: str, how: str) -> LoggedIn | Refusal:
     if ledger.find_credential("approver", name) is None:
         return _WRONG_LOGIN
-    opened = _new_session(ledger, name, SESSION_S)
-    ledger.note("logged_in", actor_of(opened.credential), session=opened.credential.id, how=how)
-    return opened
-
-
-def _new_session(ledger: Ledger, name: str, duration_s: float, **fields: Any) -> LoggedIn:
     cookie, token = _new_secret("session"), secrets.token_urlsafe(32)
-    fields["expires_at"] = ledger.now + duration_s
-    session = _store(ledger, "session", name, session_secret(cookie, token), **fields)
+    secret, ends = session_secret(cookie, token), ledger.now + SESSION_S
+    session = _store(ledger, "session", name, secret, expires_at=ends)
+    ledger.note("logged_in", actor_of(session), session=session.id, how=how)
     return LoggedIn(credential=session, secret=cookie, csrf=token)
 
 
@@ -194,11 +182,10 @@ def log_out(ledger: Ledger, session: Credential) -> None:
 
 
 class Link(Struct, frozen=True, kw_only=True):
-    """What a link opens: the page for an approver, or a view of one card."""
+    """A one-time login: whom it logs in."""
 
     nonce: str
-    approver: str = ""
-    confirmation: str = ""
+    approver: str
 
 
 class Signing:
@@ -214,23 +201,15 @@ class Signing:
         return hashlib.sha256(b"journeyman.button:" + self._key).digest()
 
     def login_link(self, approver: str) -> str:
-        return self._link(approver=approver)
-
-    def card_link(self, confirmation: str) -> str:
-        return self._link(confirmation=confirmation)
-
-    def _link(self, **target: str) -> str:
-        return str(self._links.dumps(asdict(Link(nonce=secrets.token_hex(16), **target))))
+        link = Link(nonce=secrets.token_hex(16), approver=approver)
+        return str(self._links.dumps(asdict(link)))
 
     def read_link(self, token: str) -> Link | None:
         """Return what a link opens, or None if its signature is wrong or it is too old."""
         try:
-            link = Link(**self._links.loads(token, max_age=CARD_LINK_S))
-            if link.approver:
-                self._links.loads(token, max_age=LOGIN_LINK_S)
-        except (BadData, TypeError):  # TypeError: a link of another version
+            return Link(**self._links.loads(token, max_age=LOGIN_LINK_S))
+        except BadData:
             return None
-        return link
 
 
 def read_key(path: Path) -> str:

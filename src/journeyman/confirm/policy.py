@@ -55,7 +55,6 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Requests allowed per hour; see `Policy.rate_limit_of` and `automatic_limit_of`."""
     channels: Annotated[tuple[Channel, ...], Meta(min_length=1)] = ()
     self_approval: bool | None = None
-    file_params: _Names = ()
     """Parameters that name files, whose content is bound to the approval."""
     reason: str = ""
 
@@ -217,15 +216,13 @@ def _contains_name(listed: str, action: str) -> bool:
 
 
 def edit_problem(rule: Rule, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return which changed parameters must not be changed, or an empty string. A parameter that
-    names a file cannot change, because the file's content is bound to the request.
-    """
+    """Return which changed parameters must not be changed, or an empty string."""
     missing = object()
     forbidden = [
         name
         for name in {**before, **after}
         if not same_json(before.get(name, missing), after.get(name, missing))
-        and (name in rule.file_params or not (rule.edits is True or name in (rule.edits or ())))
+        and not (rule.edits is True or name in (rule.edits or ()))
     ]
     names = ", ".join(map(repr, forbidden[:5]))
     return names and f"The policy does not allow changing {names}. Deny the request instead."
@@ -250,8 +247,7 @@ def read_policy(path: Path, *, rate_limit: int, required: bool = True) -> Policy
         raise BadSetting(
             f"The policy {path} cannot be used: {error}. Fix the file: a rule has an action, a "
             f"tier ({', '.join(get_args(Tier))}), and optionally "
-            f"{', '.join(Rule.__struct_fields__[2:])}. Check it with: journeyman confirm policy "
-            "check"
+            f"{', '.join(Rule.__struct_fields__[2:])}."
         ) from error
     if is_world_writable:
         raise BadSetting(

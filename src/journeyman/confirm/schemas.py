@@ -327,10 +327,9 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """Who is logged in. `view_only` is the one confirmation that a link's session may view."""
+    """Who is logged in."""
 
     name: str
-    view_only: str
 
 
 class Session(Person, frozen=True, kw_only=True):

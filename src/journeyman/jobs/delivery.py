@@ -83,16 +83,6 @@ def check_destinations(places: Sequence[str]) -> None:
             _open_service(place, position)
 
 
-def find_destination_problems(places: Sequence[str]) -> list[str]:
-    """Return what would prevent deliveries now; the problems may be gone by the next run."""
-    folders = [_file_path(place).parent for place in places if place.startswith(FILE)]
-    return [
-        f"The folder {readable(str(folder))} that the job delivers to does not exist."
-        for folder in folders
-        if not folder.is_dir()
-    ]
-
-
 def destination_label(place: str) -> str:
     """Return a place for lists and messages: of an address only the service, the rest is secret."""
     if place == TERMINAL or place.startswith(FILE):

@@ -22,7 +22,7 @@ from journeyman.jobs.schedule_parser import parse_schedule
 from journeyman.jobs.scheduler import ALIVE_S, LOST, Scheduler, describe_holder, finish, heartbeat
 from journeyman.jobs.time_zones import get_zone, machine_zone
 from journeyman.records.errors import JourneymanError, OutsideProblem, UnknownJob, WrongInput
-from journeyman.records.job import Job, JobId, JobTotals, Run
+from journeyman.records.job import Job, JobId, Run
 from journeyman.store.jobs import ACTIVE_STATES, is_lease_free
 from journeyman.store.store import Store
 
@@ -38,13 +38,12 @@ class JobCheck(Struct, frozen=True, kw_only=True):
 
 
 class JobReport(Struct, frozen=True, kw_only=True):
-    """A job, its schedule in words, its next times, its newest runs, and the totals of all runs."""
+    """A job, its schedule in words, its next times, and its newest runs."""
 
     job: Job
     said: str
     upcoming: tuple[float, ...] = ()
     runs: tuple[Run, ...] = ()
-    totals: JobTotals = JobTotals(statuses={})
 
 
 class SchedulerStatus(Struct, frozen=True, kw_only=True):
@@ -141,11 +140,8 @@ class Jobs:
     def show(self, name: str, *, limit: int | None = 10) -> JobReport:
         """Return a job with its history. Raise UnknownJob."""
         job = self.get(name)
-        return updated(
-            self._report(job),
-            runs=tuple(self._repository.runs(job.id, limit=limit)),
-            totals=self._repository.totals(job.id),
-        )
+        runs = tuple(self._repository.runs(job.id, limit=limit))
+        return updated(self._report(job), runs=runs)
 
     def pause(self, name: str, reason: str = "") -> Job:
         """Pause a job until it is resumed. A run in progress continues."""

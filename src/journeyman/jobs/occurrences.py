@@ -3,7 +3,6 @@ missed one.
 """
 
 import math
-import re
 from datetime import datetime
 from itertools import count
 
@@ -26,13 +25,13 @@ NICKNAMES = {
 MAX_MISSED = 10_000
 """Missed occurrences are counted up to this number."""
 
-# In order, by the names in cronsim's messages: the accepted values, and the largest step.
+# In order, by the names in cronsim's messages: the accepted values.
 _FIELDS = {
-    "minute": ("0-59", 60),
-    "hour": ("0-23", 24),
-    "day-of-month": ("1-31 if the month has it, L for the last or LW for the last weekday", 31),
-    "month": ("1-12 or JAN-DEC", 12),
-    "day-of-week": ("0-7 or SUN-SAT, both 0 and 7 for Sunday", 7),
+    "minute": "0-59",
+    "hour": "0-23",
+    "day-of-month": "1-31 if the month has it, L for the last or LW for the last weekday",
+    "month": "1-12 or JAN-DEC",
+    "day-of-week": "0-7 or SUN-SAT, both 0 and 7 for Sunday",
 }
 _EARLIEST = datetime(1970, 1, 1)  # noqa: DTZ001 - cronsim requires a start; local times have no zone
 
@@ -49,15 +48,9 @@ def check_cron(expression: str) -> None:
         if name not in _FIELDS:
             raise WrongInput(str(error)) from error
         value = fields[list(_FIELDS).index(name)]
-        raise WrongInput(f"{value!r} is not a valid {name}, which is {_FIELDS[name][0]}") from error
+        raise WrongInput(f"{value!r} is not a valid {name}, which is {_FIELDS[name]}") from error
     if next(sim, None) is None:
         raise WrongInput("it never occurs")
-    for field, (name, (accepted, max_step)) in zip(fields, _FIELDS.items(), strict=True):
-        if max(map(int, re.findall(r"/([0-9]+)", field)), default=0) > max_step:
-            raise WrongInput(
-                f"the step in {field!r} has no effect, because the {name} is {accepted} and starts "
-                'over each time: for an interval, write for example "every 90m"'
-            )
 
 
 def describe_cron(expression: str) -> str:
@@ -72,9 +65,7 @@ def describe_cron(expression: str) -> str:
         words = words.replace(f"{parts.day} and {parts.dow}", f"{parts.day} or {parts.dow}")
     else:
         words = parts.explain()
-    words = words.replace("day of month", "day of the month")
-    suffixes = {"1": "st", "2": "nd", "3": "rd"}
-    return re.sub(r"\b([2-5])([123])th\b", lambda m: m[1] + m[2] + suffixes[m[2]], words)
+    return words.replace("day of month", "day of the month")
 
 
 def next_occurrence(schedule: Schedule, after: float) -> float | None:

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from journeyman.agent.agent import Agent
 from journeyman.agent.factory import AgentFactory, AgentOptions
 from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
-from journeyman.jobs.delivery import deliver, find_destination_problems, run_message
+from journeyman.jobs.delivery import deliver, run_message
 from journeyman.jobs.guard import (
     ModelRoute,
     check_tools,
@@ -126,7 +126,7 @@ class JobRunner:
         """
         prepared = self.prepare(job)
         with self._agent(job, prepared, _TurnMonitor(job)):
-            return (*prepared.remarks, *find_destination_problems(job.deliver))
+            return prepared.remarks
 
     def work(
         self,
@@ -184,7 +184,6 @@ class JobRunner:
                 cancelled=cancelled,
             )
             progress.script = script.output
-            progress.update(remarks=(*remarks, *script.remarks))
             if script.status != "ok":
                 note = "" if script.status == "silent" else " The agent did not run."
                 reason = f"The script {job.script} {script.reason}.{note}"

@@ -17,7 +17,6 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _WEEK = tuple(range(7))
 _DAY_GROUPS = {"day": _WEEK, "weekday": _WEEK[:5], "weekend": _WEEK[5:]}
 _MAX_DURATION_S = 3_653 * DAY_S
-_MAX_DISTANCE_S = 36_525 * DAY_S
 _MAX_LENGTH = 200
 _MAX_QUOTED = 60
 
@@ -161,8 +160,6 @@ def _cron_schedule(text: str, zone: ZoneInfo, expression: str, description: str)
 def _one_time(
     text: str, zone: ZoneInfo, now: float, at: float, *, lead: str = ""
 ) -> ParsedSchedule:
-    if at - now > _MAX_DISTANCE_S:
-        raise WrongInput("it is more than 100 years away")
     when = _describe_moment(at, zone)
     if at <= now:
         raise WrongInput(f"{when} is in the past: it is now {_describe_moment(now, zone)}")

@@ -19,7 +19,6 @@ MAX_OUTPUT: Final = 32_000
 _MAX_REASON: Final = 300
 _MAX_SIGNAL_LENGTH: Final = 200
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
-_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 _INTERPRETERS: Final = {".py": sys.executable, ".sh": "/bin/sh"}
 
 
@@ -29,7 +28,6 @@ class ScriptRun(Struct, frozen=True, kw_only=True):
     output: str
     status: RunStatus
     reason: str = ""
-    remarks: tuple[str, ...] = ()
 
 
 def run_script(
@@ -128,7 +126,7 @@ def _command(script: Path) -> tuple[str, ...]:
 def _to_script_run(ended: ProcessResult, timeout_s: float) -> ScriptRun:
     output = readable(ended.output)
     status: RunStatus = "ok"
-    reason, remarks = "", tuple[str, ...]()
+    reason = ""
     if ended.ending == "timeout":
         status, reason = "timed_out", f"failed: it ran longer than its limit of {timeout_s:g} s"
     elif ended.ending == "cancelled":
@@ -139,9 +137,7 @@ def _to_script_run(ended: ProcessResult, timeout_s: float) -> ScriptRun:
         status, reason = "failed", f"failed: exit code {ended.exit_code}: {tail}"
     elif _signals_nothing_to_do(output):
         status, reason = "silent", "reported that there is nothing to do"
-    if _REPLACEMENT in ended.output:
-        remarks = (f"The script's output has invalid UTF-8, shown as {_REPLACEMENT}.",)
-    return ScriptRun(output=output, status=status, reason=reason, remarks=remarks)
+    return ScriptRun(output=output, status=status, reason=reason)
 
 
 def _signals_nothing_to_do(output: str) -> bool:

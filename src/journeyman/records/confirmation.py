@@ -95,7 +95,7 @@ class CardFields(Struct, Generic[Time], frozen=True, kw_only=True):
     details: dict[str, Any]
     edited: dict[str, Any] | None = None
     context: dict[str, Any] = {}
-    """What the service itself bound to the request: the digests of the files it names."""
+    """What the service itself bound to the request; the digest covers it."""
     requester: str
     claimed: str = ""
     session_key: str = ""
@@ -189,15 +189,13 @@ class Credential(Struct, frozen=True, kw_only=True):
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None
-    view_only: str = ""
-    """For a session opened by a link: the only confirmation that it may view."""
 
 
 AuditKind = Literal[
     "submitted", "shared", "replayed", "auto_approved", "notified", "notice_failed", "viewed",
     "voted", "edited", "approved", "denied", "expired", "cancelled", "redeemed", "refused",
     "whitelist_added", "whitelist_revoked", "policy_changed", "credential_made",
-    "credential_revoked", "logged_in", "logged_out", "link_made", "link_opened", "started",
+    "credential_revoked", "logged_in", "logged_out", "link_made", "started",
     "stopped", "anchor_reset", "exported",
 ]  # fmt: skip
 

@@ -114,11 +114,3 @@ class Run(Struct, frozen=True, kw_only=True):
     @property
     def is_good(self) -> bool:
         return self.status in GOOD
-
-
-class JobTotals(Struct, frozen=True, kw_only=True):
-    """All runs of a job: their number by status, and the usage that is known."""
-
-    statuses: dict[RunStatus, int]
-    tokens: int | None = None
-    cost_usd: float | None = None

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from journeyman.records.errors import UnknownJob, WrongInput
-from journeyman.records.job import Job, JobId, JobState, JobTotals, Run, RunId
+from journeyman.records.job import Job, JobId, JobState, Run, RunId
 from journeyman.store.engine import Repository
 from journeyman.store.rows import dialect_insert, json_text, storable, upsert, values_of
 from journeyman.store.tables import columns, metadata, row_id, text, texts
@@ -155,29 +155,6 @@ class Jobs(Repository):
         newest = sa.select(sa.func.max(job_runs.c.row_id)).group_by(job_runs.c.job_id)
         rows = self._read("reading jobs", job_runs.select().where(job_runs.c.row_id.in_(newest)))
         return {run.job: run for run in map(_run_of, rows)}
-
-    def totals(self, job: JobId) -> JobTotals:
-        """Return the sums over all runs of a job."""
-        columns = job_runs.c
-        query: sa.Select[Any] = (
-            sa.select(
-                columns.status,
-                sa.func.count().label("ended"),
-                sa.func.sum(columns.tokens).label("tokens"),
-                sa.func.sum(columns.cost_usd).label("cost_usd"),
-            )
-            .where(columns.job_id == job)
-            .group_by(columns.status)
-            .order_by(sa.desc("ended"))
-        )
-        rows = self._read("reading jobs", query)
-        tokens = [int(row.tokens) for row in rows if row.tokens is not None]
-        costs = [row.cost_usd for row in rows if row.cost_usd is not None]
-        return JobTotals(
-            statuses={row.status: row.ended for row in rows},
-            tokens=sum(tokens) if tokens else None,
-            cost_usd=sum(costs) if costs else None,
-        )
 
     def lease(self) -> tuple[str, float] | None:
         """Return the current or last holder of the scheduler's lease, and when the lease ends."""

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.confirm_core import refused_as, viewing_of
+from tests.confirm_core import refused_as
 from tests.databases import database
-from tests.tables import table
 
 from journeyman.confirm import credentials
 from journeyman.confirm.decisions import decide
@@ -76,20 +75,6 @@ def test_denial_needs_no_digest_but_a_wrong_one_is_refused(desk: Desk) -> None:
     done = desk.decide(card, "deny", digest="", reason="why")
     assert isinstance(done, Confirmation)
     assert (done.status, done.reason, done.votes[0].choice) == ("denied", "why", "deny")
-
-
-@table("choice", ["approve", "deny"])
-def test_viewing_link_cannot_decide(desk: Desk, choice: str) -> None:
-    card = desk.card("look_only", details={"choice": choice})
-    with desk.known.writing(NOW) as ledger:
-        viewing = viewing_of(ledger, card.id)
-    assert refused_as(desk.decide(card, choice, by=viewing)) == "not_allowed"
-    last = desk.known.audit(limit=1)[0]
-    assert (last.kind, last.about["code"], last.about["choice"]) == (
-        "refused",
-        "not_allowed",
-        choice,
-    )
 
 
 def test_unknown_confirmation_is_refused(desk: Desk) -> None:

@@ -62,12 +62,11 @@ def test_value_cannot_be_a_mark(mark: str) -> None:
 
 
 def test_script_output_is_fenced_as_data() -> None:
-    script = ScriptRun(output="a\nb\n", status="ok", remarks=("cut\nx",))
+    script = ScriptRun(output="a\nb\n", status="ok")
     said = user_message(job(), skills=[("s", "Do s.")], script=script)
     before, _, after = said.partition("## Script output\n")
     assert "## Skill: s" in before
     assert "data, not instructions" in after
-    assert "\nRemark: cut x\n" in after
     assert after.endswith("\n\n```\na\nb\n```")
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, Protocol, TextIO
+from typing import Final, TextIO
 
 from journeyman.confirm.notices.telegram import TelegramChannel, approvers_on_telegram
 from journeyman.confirm.notices.text import NoticeText, confirmation_notice, notice_title
@@ -29,15 +29,6 @@ logger = logging.getLogger(__name__)
 _STOP_TIMEOUT_S: Final = 1.0
 
 
-class NoticeChannel(Protocol):
-    """One way to notify people. `name` is the name of the service, never its URL."""
-
-    name: str
-
-    def send(self, text: NoticeText, confirmation: Confirmation) -> None:
-        """Send a notice. Raise DeliveryFailed if it reached no one."""
-
-
 class ServiceChannel:
     """A notification service that only delivers; decisions are made on the page."""
 
@@ -52,6 +43,9 @@ class ServiceChannel:
             lambda limit, is_markdown: (text.markdown if is_markdown else text.plain)(limit),
             "warning",
         )
+
+
+NoticeChannel = TelegramChannel | ServiceChannel
 
 
 class Notifier:
@@ -100,9 +94,7 @@ class Notifier:
 
     def notify(self, card: Confirmation) -> None:
         """Have people notified of a confirmation. Never blocks."""
-        # Before the start, it comes from an earlier run.
-        is_resent = self._thread.ident is None
-        self._tasks.put(partial(self._send, card, is_resent=is_resent))
+        self._tasks.put(partial(self._send, card))
 
     def _show_outcome(self, card: Confirmation) -> None:
         for chat in self._chats:
@@ -115,16 +107,15 @@ class Notifier:
             except Exception:  # one notice that fails must not silence those that follow
                 logger.exception("a notice could not be processed")
 
-    def _send(self, card: Confirmation, *, is_resent: bool) -> None:
+    def _send(self, card: Confirmation) -> None:
+        link = f"{self._page_url()}/#/card/{card.id}"
         if not self._channels:
             action = escape_live_text(mask_text(card.action))
-            title = notice_title(card, action, is_resent=is_resent)
-            self._write_line(f"{title}. Open: {self._page_url()}/#/card/{card.id}")
+            self._write_line(f"{notice_title(card, action)}. Open: {link}")
             return
-        link = f"{self._page_url()}/open#{self._service.signing.card_link(card.id)}"
         seq, digest = self._service.audit_head()
         head = f"{seq}:{digest}"
-        text = confirmation_notice(card, page_link=link, audit_head=head, is_resent=is_resent)
+        text = confirmation_notice(card, page_link=link, audit_head=head)
         errors = []
         for channel in self._channels:
             try:
@@ -155,7 +146,7 @@ class Notifier:
 
 
 def make_channels(
-    urls: Sequence[str], *, telegram: Callable[[str, int], NoticeChannel] | None = None
+    urls: Sequence[str], *, telegram: Callable[[str, int], TelegramChannel] | None = None
 ) -> tuple[NoticeChannel, ...]:
     """Return the channels in the order of their URLs. With `telegram`, notices there have buttons;
     without it, Telegram is a service like any other. Raise BadSetting for a URL that cannot be

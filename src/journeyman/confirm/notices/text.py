@@ -87,10 +87,10 @@ class NoticeText(Struct, frozen=True, kw_only=True):
 
 
 def confirmation_notice(
-    confirmation: Confirmation, *, page_link: str, audit_head: str, is_resent: bool = False
+    confirmation: Confirmation, *, page_link: str, audit_head: str
 ) -> NoticeText:
     """Return the notice of a waiting confirmation. `audit_head` is the newest audit entry as
-    `seq:digest`; `is_resent` marks a notice that may have been sent before.
+    `seq:digest`.
     """
     # A secret revealed by a parameter is hidden everywhere, even if an edit removed it.
     parameters = {"now": confirmation.approved_details}
@@ -114,7 +114,7 @@ def confirmation_notice(
     seq, _, digest = audit_head.partition(":")
     digest = digest.removeprefix("sha256:")[:_AUDIT_DIGITS]
     return NoticeText(
-        title=notice_title(confirmation, action, is_resent=is_resent),
+        title=notice_title(confirmation, action),
         facts=tuple(facts.items()),
         link=page_link,
         details=tuple(
@@ -136,13 +136,12 @@ def outcome_line(confirmation: Confirmation) -> str:
     return _OUTCOMES[confirmation.status].format(by=by, of=confirmation)
 
 
-def notice_title(confirmation: Confirmation, action: str, *, is_resent: bool) -> str:
+def notice_title(confirmation: Confirmation, action: str) -> str:
     """Return the title of a notice. `action` must already be escaped and free of secrets."""
     # Services trust titles and escape little in them, so only a plain name is included.
     is_plain = len(action) <= _MAX_NAME_LENGTH and _PLAIN_NAME.fullmatch(action)
     subject = action if is_plain else "an action"
-    resent = " (sent again)" if is_resent else ""
-    return f"{confirmation.short_id}: {subject} waits for your decision{resent}"
+    return f"{confirmation.short_id}: {subject} waits for your decision"
 
 
 def _shorten(text: str) -> str:

@@ -42,7 +42,6 @@ function changed(card) {
   state.view?.take?.(card);
   updateTitle();
   // The stream of a single confirmation ends when it is settled.
-  if (state.me?.view_only && card.status !== "pending") live.close();
 }
 
 async function again() {
@@ -50,7 +49,6 @@ async function again() {
 }
 
 async function count() {
-  if (state.me?.view_only) return;
   pending.clear();
   for (const card of await service.waiting()) pending.add(card.id);
   updateTitle();
@@ -81,11 +79,11 @@ function drawHead(name) {
   const brand = el("a", { class: "brand", href: "#/inbox" }, mark, "Journeyman");
   if (!state.me) return head.replaceChildren(brand);
   head.replaceChildren(brand,
-    state.me.view_only ? "" : el("nav", { "aria-label": "Views" }, Object.entries(VIEWS).map(link)),
+    el("nav", { "aria-label": "Views" }, Object.entries(VIEWS).map(link)),
     el("div", { class: "who-here" },
       el("span", { class: `connection ${state.connection}`, role: "status" },
         el("span", {}, state.connection)),
-      el("span", { class: "me" }, state.me.view_only ? "view only" : state.me.name),
+      el("span", { class: "me" }, state.me.name),
       button("?", () => dialog.showModal(), { class: "small round", "aria-label": "Keyboard" }),
       button("Log out", leave, { class: "small" })));
   updateTitle();
@@ -119,11 +117,10 @@ function logIn(message = "") {
   }, message));
 }
 
-function follow(name, id) {
-  const path = state.me.view_only ? `/confirm/${encodeURIComponent(id)}/events` : "/inbox/events";
-  if (path === state.followed) return;
-  state.followed = path;
-  live.open(path);
+function follow() {
+  if (state.followed) return;
+  state.followed = "/inbox/events";
+  live.open(state.followed);
 }
 
 async function route() {
@@ -131,8 +128,6 @@ async function route() {
   const turn = (state.turn += 1);
   const [name, id] = location.hash.replace(/^#\//, "").split("?")[0].split("/").map(decodeURIComponent);
   const question = new URLSearchParams(location.hash.split("?")[1] ?? "");
-  const only = state.me.view_only;
-  if (only && (name !== "card" || id !== only)) return go(`#/card/${only}`);
   if (name !== "card" && !VIEWS[name]) return go("#/inbox");
   drawHead(name);
   try {
@@ -140,7 +135,7 @@ async function route() {
     if (turn !== state.turn) return view.stop?.();
     put(view, name);
     window.scrollTo(0, 0);
-    follow(name, id);
+    follow();
     if (!pending.size) await count();
   } catch (refusal) {
     if (turn !== state.turn) return;
@@ -161,10 +156,9 @@ async function openFromLink() {
   const link = location.hash.slice(1);
   history.replaceState(null, "", "/");
   const here = await service.me().catch(() => null);
-  const loggedIn = here !== null && !here.view_only;
+  const loggedIn = here !== null;
   try {
-    const opened = await service.openLink(link, loggedIn);
-    if (opened.view_only) history.replaceState(null, "", `/#/card/${encodeURIComponent(opened.view_only)}`);
+    await service.openLink(link, loggedIn);
   } catch (refusal) {
     if (!loggedIn) return logIn(refusal.message);
   }

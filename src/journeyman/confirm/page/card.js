@@ -71,22 +71,11 @@ function outcome(card) {
     el("p", {}, el("a", { href: "#/inbox", class: "button" }, "Back to the inbox")));
 }
 
-function viewOnly(logIn) {
-  return el("section", { class: "decision" }, el("h2", {}, "Log in to decide"),
-    el("p", {}, "The link you opened only shows this confirmation. To decide, log in with your name and key."),
-    button("Log in", logIn, { class: "primary" }));
-}
-
 function body(card, reading) {
-  const files = Object.keys(card.context ?? {}).length;
   return [
     el("section", {},
       el("h2", {}, card.edited ? "What would run, as changed by an approver" : "What would run"),
       table(card.approved_details, reading, card.details), raw(card.approved_details)),
-    files ? el("section", {}, el("h2", {}, "Bound files"),
-      el("p", { class: "hint" },
-        "Recorded by the service when the request arrived. If a file changes, the approval is void."),
-      table(card.context, reading)) : null,
     el("section", {}, el("h2", {}, "Digest"), el("code", { class: "digest" }, card.digest),
       el("p", { class: "hint" }, "Your decision applies to exactly this and nothing else.")),
     el("section", { class: "own-words" }, el("h2", {}, "In the agent's own words (not verified)"),
@@ -141,7 +130,6 @@ export async function showCard(context, id) {
     notes.replaceChildren(...all.filter(Boolean));
     content.replaceChildren(...[el("section", {}, facts(card)), ...body(card, reading)].filter(Boolean));
     if (!waiting) side.replaceChildren(outcome(card));
-    else if (context.me.view_only) side.replaceChildren(viewOnly(context.logIn));
     else {
       panel = decisionPanel({ card, me: context.me, reading, reason, decide });
       side.replaceChildren(panel.node);

@@ -13,11 +13,7 @@ from msgspec.structs import asdict
 from journeyman.confirm import schemas as api
 from journeyman.confirm.schemas import to_schema
 from journeyman.confirm.server.errors import ApiError, raise_if_refused
-from journeyman.confirm.server.guards import (
-    agent_guard,
-    agent_or_approver_guard,
-    any_credential_guard,
-)
+from journeyman.confirm.server.guards import agent_guard, any_credential_guard
 from journeyman.confirm.server.request_context import EVENT_STREAM, ApiRequest
 from journeyman.records.confirmation import SETTLED, ConfirmationStatus, Submission
 
@@ -101,7 +97,7 @@ async def stream_confirmation(request: ApiRequest, confirmation_id: FromPath[str
     return request.event_stream(confirmation.id)
 
 
-@post("/confirm/{confirmation_id:str}/cancel", guards=[agent_or_approver_guard], status_code=200)
+@post("/confirm/{confirmation_id:str}/cancel", guards=[any_credential_guard], status_code=200)
 async def cancel(
     request: ApiRequest,
     confirmation_id: FromPath[str],
@@ -119,8 +115,7 @@ async def redeem(
 ) -> api.Grant:
     """Redeem an approval, once. The grant permits exactly these details to be executed now."""
     card = await request.get_visible_card(confirmation_id)
-    redeemed = await request.service.redeem(card.id, request.user, data.digest, data.details)
-    granted = raise_if_refused(redeemed)
+    granted = raise_if_refused(await request.service.redeem(card.id, request.user, **asdict(data)))
     confirmation = granted.confirmation
     return to_schema(
         {
@@ -132,7 +127,7 @@ async def redeem(
     )
 
 
-@get("/confirmations", guards=[agent_or_approver_guard], operation_id="list")
+@get("/confirmations", guards=[any_credential_guard], operation_id="list")
 async def list_confirmations(
     request: ApiRequest,
     status: FromQuery[ConfirmationStatus | None] = None,

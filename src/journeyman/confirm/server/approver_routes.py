@@ -112,9 +112,7 @@ async def log_in(request: ApiRequest, data: JSONBody[api.LoginRequest]) -> Respo
 
 @post("/links/open", status_code=200)
 async def open_link(request: ApiRequest, data: JSONBody[api.LinkRequest]) -> Response[api.Session]:
-    """Open a one-time link. It logs in, or shows one confirmation, and decides nothing. The link
-    becomes invalid.
-    """
+    """Log in with a one-time link. The link becomes invalid."""
     token = data.link.rpartition("#")[2]
     return await _start_session(request, await request.service.open_link(token))
 
@@ -128,7 +126,7 @@ async def log_out(request: ApiRequest) -> Response[dict[str, str]]:
 
 @get("/me", guards=[session_guard])
 async def me(request: ApiRequest) -> api.Person:
-    """Get the logged-in person. A session opened by a link may be limited to one confirmation."""
+    """Get the logged-in person."""
     return to_schema(request.user, api.Person)
 
 

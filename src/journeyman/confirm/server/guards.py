@@ -36,12 +36,7 @@ agent_guard = _guard(
 )
 approver_guard = _guard(
     may_decide,
-    "Neither an agent's token nor a link to one confirmation can do this. Use a person's key, or "
-    "log in on the page.",
-)
-agent_or_approver_guard = _guard(
-    lambda user: not user.view_only,
-    "This link can only show one confirmation. Log in to do more.",
+    "An agent's token cannot do this. Use a person's key, or log in on the page.",
 )
 any_credential_guard = _guard(lambda _: True, "")
 """Admits every known credential; `get_visible_card` decides which confirmations it sees."""

@@ -23,7 +23,6 @@ from journeyman.confirm.server.middleware import RefusalLog
 from journeyman.confirm.service import Service
 from journeyman.confirm.service_options import ServiceOptions
 from journeyman.records.confirmation import SETTLED, Confirmation, Credential
-from journeyman.redaction.masking import mask_parameters, mask_text
 
 MAX_BODY_DEPTH = 32
 """Maximum nesting of lists and objects in a body; no person reads deeper ones."""
@@ -82,10 +81,8 @@ class ApiRequest(Request[Credential, Any, State]):
         """
         user = self.user
         card = await self.service.get(id_) if ID_PATTERN.fullmatch(id_) else None
-        if card is not None:
-            is_own = card.requester == user.name
-            if is_own if user.kind == "agent" else user.view_only in ("", card.id):
-                return card
+        if card is not None and (user.kind != "agent" or card.requester == user.name):
+            return card
         raise ApiError("unknown", "There is no such confirmation, or it is not yours to see.")
 
     def audit_details(self, reason: str) -> tuple[dict[str, Any], str]:
@@ -97,17 +94,7 @@ class ApiRequest(Request[Credential, Any, State]):
         return details, id_ if ID_PATTERN.fullmatch(id_) else ""
 
     def to_card(self, confirmation: Confirmation) -> Card:
-        """Return a confirmation as the client may see it. Secrets are masked for a client that has
-        only a link, because every reader of the notice could have it.
-        """
-        if self.user.view_only:
-            edited = confirmation.edited
-            confirmation = replace(
-                confirmation,
-                details=mask_parameters(confirmation.details),
-                edited=None if edited is None else mask_parameters(edited),
-                description=mask_text(confirmation.description, confirmation.details),
-            )
+        """Return a confirmation for the client."""
         return self.to_card_type(Card, confirmation)
 
     def to_card_type(

@@ -42,12 +42,6 @@ def test_notice_states_requester_action_expiry_and_link() -> None:
     )
 
 
-def test_a_notice_sent_again_says_so() -> None:
-    text = confirmation_notice(card(), page_link=LINK, audit_head="", is_resent=True)
-    assert text.title.endswith("(sent again)")
-    assert not text.footer
-
-
 def test_edited_details_and_quorum_are_shown() -> None:
     body = text_of(edited={"version": "9.9"}, quorum=2).plain()
     assert '> version: "9.9"' in body

@@ -7,35 +7,35 @@ import httpx2
 from tests.confirm_server import ConfirmServer, bearer
 from tests.tables import table
 
-CLASSES = ("stranger", "agent", "approver", "session", "viewer")
+CLASSES = ("stranger", "agent", "approver", "session")
 
 # Each route, and its status for each class in the order above. The stranger has an unknown
-# credential; the viewer's session comes from a link to the card.
-TABLE: dict[str, tuple[int, int, int, int, int]] = {
-    "POST /confirm": (401, 202, 403, 403, 403),
-    "GET /confirm/{id}": (401, 200, 200, 200, 200),
-    "GET /confirm/{other}": (401, 404, 200, 200, 404),
-    "GET /confirm/{id}/events": (401, 200, 200, 200, 200),
-    "GET /confirm/{other}/events": (401, 404, 200, 200, 404),
-    "POST /confirm/{id}/cancel": (401, 200, 200, 200, 403),
-    "POST /confirm/{other}/cancel": (401, 404, 200, 200, 403),
-    "POST /confirm/{id}/redeem": (401, 409, 403, 403, 403),
-    "POST /confirm/{other}/redeem": (401, 404, 403, 403, 403),
-    "POST /confirm/{id}/approve": (401, 403, 200, 200, 403),
-    "POST /confirm/{id}/deny": (401, 403, 200, 200, 403),
-    "GET /confirmations": (401, 200, 200, 200, 403),
-    "GET /inbox/events": (401, 403, 200, 200, 403),
-    "GET /whitelist": (401, 403, 200, 200, 403),
-    "POST /whitelist": (401, 403, 201, 201, 403),
-    "DELETE /whitelist/{entry}": (401, 403, 200, 200, 403),
-    "GET /audit": (401, 403, 200, 200, 403),
-    "GET /audit/export": (401, 403, 200, 200, 403),
-    "GET /audit/verify": (401, 403, 200, 200, 403),
-    "GET /policy": (401, 403, 200, 200, 403),
-    "GET /health": (200, 200, 200, 200, 200),
-    "GET /openapi.json": (200, 200, 200, 200, 200),
-    "GET /me": (401, 403, 403, 200, 200),
-    "POST /logout": (401, 403, 403, 200, 200),
+# credential.
+TABLE: dict[str, tuple[int, int, int, int]] = {
+    "POST /confirm": (401, 202, 403, 403),
+    "GET /confirm/{id}": (401, 200, 200, 200),
+    "GET /confirm/{other}": (401, 404, 200, 200),
+    "GET /confirm/{id}/events": (401, 200, 200, 200),
+    "GET /confirm/{other}/events": (401, 404, 200, 200),
+    "POST /confirm/{id}/cancel": (401, 200, 200, 200),
+    "POST /confirm/{other}/cancel": (401, 404, 200, 200),
+    "POST /confirm/{id}/redeem": (401, 409, 403, 403),
+    "POST /confirm/{other}/redeem": (401, 404, 403, 403),
+    "POST /confirm/{id}/approve": (401, 403, 200, 200),
+    "POST /confirm/{id}/deny": (401, 403, 200, 200),
+    "GET /confirmations": (401, 200, 200, 200),
+    "GET /inbox/events": (401, 403, 200, 200),
+    "GET /whitelist": (401, 403, 200, 200),
+    "POST /whitelist": (401, 403, 201, 201),
+    "DELETE /whitelist/{entry}": (401, 403, 200, 200),
+    "GET /audit": (401, 403, 200, 200),
+    "GET /audit/export": (401, 403, 200, 200),
+    "GET /audit/verify": (401, 403, 200, 200),
+    "GET /policy": (401, 403, 200, 200),
+    "GET /health": (200, 200, 200, 200),
+    "GET /openapi.json": (200, 200, 200, 200),
+    "GET /me": (401, 403, 403, 200),
+    "POST /logout": (401, 403, 403, 200),
 }
 
 
@@ -48,24 +48,19 @@ def body_of(route: str, card: dict[str, str]) -> dict[str, object]:
 
 
 @contextmanager
-def client_of(server: ConfirmServer, who: str, card: dict[str, str]) -> Iterator[httpx2.Client]:
+def client_of(server: ConfirmServer, who: str) -> Iterator[httpx2.Client]:
     """A client at the page's port with the credential of a class."""
     if who == "session":
         with closing(server.browser()) as client:
             yield client
         return
     with closing(server.visitor()) as client:
-        if who == "viewer":
-            opened = client.post("/links/open", json={"link": server.card_link(card["id"])})
-            client.headers["X-CSRF-Token"] = opened.json()["csrf"]
-            assert opened.json()["view_only"] == card["id"]
-        else:
-            secrets: dict[str, Callable[[], str]] = {
-                "stranger": lambda: "jma_nobody",
-                "agent": server.agent,
-                "approver": server.approver,
-            }
-            client.headers.update(bearer(secrets[who]()))
+        secrets: dict[str, Callable[[], str]] = {
+            "stranger": lambda: "jma_nobody",
+            "agent": server.agent,
+            "approver": server.approver,
+        }
+        client.headers.update(bearer(secrets[who]()))
         yield client
 
 
@@ -82,7 +77,7 @@ def test_every_route_for_every_class_of_credential(
         entry = server.post("/whitelist", server.approver(), added).json()
     method, path = route.split(" ")
     path = path.format(id=card["id"], other=other["id"], entry=entry["id"])
-    with client_of(server, who, card) as client:
+    with client_of(server, who) as client:
         more = {} if method == "GET" else {"json": body_of(route, card)}
         with client.stream(method, path, **more) as answer:
             assert answer.status_code == TABLE[route][CLASSES.index(who)]
@@ -156,11 +151,7 @@ def test_login_and_logout(server: ConfirmServer) -> None:
         assert one.path == "/"
         assert one.has_nonstandard_attr("HttpOnly")
         assert one.get_nonstandard_attr("SameSite") == "strict"
-        me = client.get("/me").json()
-        assert me == {
-            "name": "cleo",
-            "view_only": "",
-        }
+        assert client.get("/me").json() == {"name": "cleo"}
         kept = {"Cookie": f"journeyman_session={one.value}"}
         assert client.post("/logout", json={}).status_code == 200
         assert "journeyman_session" not in client.cookies
