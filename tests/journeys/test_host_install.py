@@ -407,5 +407,9 @@ class TestCheck:
         assert found["installation"]["advice"] == "journeyman hosts install claude-code"
         for event in ("SessionStart", "PreToolUse"):
             assert "exited with 127" in found[event]["found"]
+        value = {**json.loads(text), "disableAllHooks": True}
+        settings.write_text(json.dumps(value))
+        found = self.findings(home, "claude-code", code=1)
+        assert "disableAllHooks" in found["settings"]["found"]
         settings.write_text("{,}")
         assert self.findings(home, "claude-code", code=1)["installation"]["status"] == "problem"

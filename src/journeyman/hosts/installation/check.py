@@ -99,6 +99,8 @@ def _check_hooks(installer: Installer, host: Host, session: str) -> Iterator[Fin
     target = installer.target(host)
     assert isinstance(target, HooksTarget)
     settings = target.settings(read_file(target.path))
+    if settings.get("disableAllHooks"):
+        yield Finding("settings", "problem", "disableAllHooks is set: no hook runs.")
     hooks = {event: hook for event, hook in own_hooks(settings).items() if event in _CHECKED}
     for event, hook in hooks.items():
         yield fire(event, hook, session, installer.environ).judge(host)
