@@ -68,8 +68,7 @@ def test_every_command_is_in_the_docs_and_has_examples(name: str) -> None:
 def test_every_command_in_the_docs_exists() -> None:
     known = {*commands(), "templates quarantine"}  # a group that is also a command
     groups = {name.rpartition(" ")[0] for name in known}
-    # Hermes has commands of its own by this name: `/journeyman` and `hermes journeyman`.
-    ours = r"(?<!/)(?<!hermes )journeyman (?:--home \S+ )?([a-z]+(?: [a-z]+){0,2})"
+    ours = r"(?<!/)journeyman (?:--home \S+ )?([a-z]+(?: [a-z]+){0,2})"
     for words in re.findall(ours, all_text()):
         first, *more = words.split()
         begun = [" ".join((first, *more[:count])) for count in range(len(more) + 1)]

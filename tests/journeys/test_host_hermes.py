@@ -147,7 +147,6 @@ def test_a_terminal_session(tmp_path: Path) -> None:
     lines = [
         TASK,
         "and now",
-        "/journeyman",
         "/compress",
         "once more after compressing",
         "/branch other",
@@ -162,11 +161,10 @@ def test_a_terminal_session(tmp_path: Path) -> None:
             return count_in(model.requests[-1].body, f"{TASK} please") > 0
 
         with serving(home):
-            screen = home.type(lines, is_over)
+            home.type(lines, is_over)
             stored = {id_: home.stored(id_) for id_ in home.sessions()}
             reviews = [one for one in home.turns if count_in(one.body, "Review the conversation")]
             until(lambda: _review_tokens(home) == 100 * len(reviews))
-    assert "This session started warm, with opening" in screen
     assert reviews
     first = home.turns[0]
     examples = len(first.body["messages"]) - 2

@@ -391,8 +391,6 @@ class TestCheck:
                 assert found["resident process"]["status"] == "problem"
                 assert f"process {pid}" in found["resident process"]["found"]
                 assert found["resident process"]["advice"].endswith(f"kill -KILL {pid}")
-                assert found["PreToolUse"]["status"] == "note"
-                assert "That is slow" in found["PreToolUse"]["found"]
                 listed = home.command.json("hosts", "list")[-1]
                 assert (listed["process"], listed["answers"]) == (pid, False)
             finally:

@@ -192,22 +192,10 @@ class TestParts:
         assert not failure.value.reached
 
     def test_each_part_can_be_switched_off(self, house: House) -> None:
-        with plain_client() as web:
-            agents = f"http://127.0.0.1:{house.ports[0]}"
-            with house.serving("--no-confirmations", "--no-jobs"):
-                assert list(house.ask("status")["parts"]) == ["hooks"]
-                with pytest.raises(OSError, match="refused"):
-                    socket.create_connection(("127.0.0.1", house.ports[0]))
-            with house.serving("--no-hooks", "--no-page") as process:
-                assert not (house.home / "serve.sock").exists()
-                assert "hooks" not in process.printed
-                assert "jobs" in process.printed
-                assert web.get(f"{agents}/health").status_code == 200
-                with pytest.raises(OSError, match="refused"):
-                    socket.create_connection(("127.0.0.1", house.ports[1]))
-        off = ("--no-hooks", "--no-confirmations", "--no-jobs")
-        nothing = house.command("serve", *off, code=1)
-        assert "Every part is switched off" in nothing.stderr
+        with house.serving("--no-confirmations", "--no-jobs"):
+            assert list(house.ask("status")["parts"]) == ["hooks"]
+            with pytest.raises(OSError, match="refused"):
+                socket.create_connection(("127.0.0.1", house.ports[0]))
 
     def test_changed_settings_are_seen(self, house: House) -> None:
         with house.serving("--no-jobs") as process:
@@ -218,7 +206,7 @@ class TestParts:
             (house.home / "config.toml").write_text(f'{good}gate_tools = ["mcp__pay"]\n')
 
             def has_changed() -> bool:
-                return served_by(house) and house.ask("status")["gate_tools"] == ["mcp__pay"]
+                return served_by(house).get("gate_tools") == ["mcp__pay"]
 
             until(has_changed)
             assert house.ask("status")["pid"] == process.pid

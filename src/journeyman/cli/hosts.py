@@ -2,9 +2,9 @@
 installed, removes it, and reports what it did there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -20,12 +20,7 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.installation.file_change import refuse_read_only
 from journeyman.hosts.installation.installer import NAMES, Installer, Plan
 from journeyman.hosts.installation.programs import SERVICE
-from journeyman.hosts.installation.status import (
-    HostStatus,
-    list_hosts,
-    notes_before,
-    steps_after,
-)
+from journeyman.hosts.installation.status import HostStatus, list_hosts, steps_after
 from journeyman.hosts.installation.targets import PARTS
 from journeyman.text.display import readable
 
@@ -85,7 +80,7 @@ def _show_hosts(console: Console, listed: Sequence[HostStatus]) -> None:
 def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
     """Show what Journeyman did in each host."""
     if not reports:
-        console.print("No session of an agent is stored yet. Set one up: journeyman hosts install")
+        console.print("No session of an agent is stored yet. Set one up: journeyman hosts list")
         return
     for one in reports:
         formatting.print_heading(console, one.host)
@@ -101,11 +96,8 @@ def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
             "difference": difference,
             "tokens added": f"{one.tokens_added:,}"
             + (f", {each:,.0f} per warm session" if each else ""),
-            "time to answer": formatting.UNKNOWN
-            if one.median_ms is None
-            else f"median {one.median_ms:,.0f} ms, at most {one.slowest_ms:,.0f} ms",
-            "held calls": f"{one.gate.approved:,} approved, {one.gate.blocked:,} blocked, "
-            f"{one.gate.prompted:,} asked about by the host",
+            "held calls": f"{one.approved:,} approved, {one.blocked:,} blocked, "
+            f"{one.prompted:,} asked about by the host",
             "failed hooks": f"{one.failures:,}{failed}",
         }
         formatting.print_fields(console, lines, width=17, wrap=True)
@@ -132,8 +124,7 @@ def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> N
             console.print(Text(f"\n{readable(text)}", "dim"), soft_wrap=True)
 
 
-def _name_argument(*, required: bool = True) -> Callable[..., Any]:
-    return click.argument("name", type=click.Choice(NAMES), metavar="NAME", required=required)
+_name_argument = click.argument("name", type=click.Choice(NAMES), metavar="NAME")
 
 
 def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> bool:
@@ -151,43 +142,32 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
     return yes or click.confirm(question, abort=True, err=True)
 
 
-def _print_notes(notes: Sequence[str]) -> None:
-    for note in notes:
-        click.echo(f"Note: {readable(note)}", err=True)
-
-
 @context.command(hosts, "install", has_json=False)
-@_name_argument(required=False)
+@_name_argument
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
 @flag("--no-opening", "Leave out openings and hints.")
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
 @flag("--no-import", "Leave out importing sessions.")
 def install(
-    journeyman: Journeyman, *, name: str | None, only_print: bool, yes: bool, **left_out: bool
+    journeyman: Journeyman, *, name: str, only_print: bool, yes: bool, **left_out: bool
 ) -> None:
     """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
-    restores it. Run it again after an update of Journeyman, or when settings have changed. Without
-    NAME, it lists the agents on this machine.
+    restores it. Run it again after an update of Journeyman, or when settings have changed.
 
     `service` instead of an agent writes a systemd user unit that keeps `journeyman serve`
     running, and shows the command that enables it.
 
     Examples:
-      journeyman hosts install
       journeyman hosts install claude-code --print
       journeyman hosts install claude-code
       journeyman hosts install codex --no-gate --yes
       journeyman hosts install service
     """
     installer = Installer(journeyman)
-    if name is None:
-        _show_hosts(formatting.console(), list_hosts(installer))
-        return
     plan = installer.plan(name, tuple(part for part in PARTS if not left_out[f"no_{part}"]))
     file = plan.change.path
-    _print_notes(notes_before(installer, journeyman.configuration, plan))
     if not installer.is_needed(plan):
         click.echo(f"Nothing to do: {file} is up to date.")
     elif _is_agreed(plan, f"Write this to {file}?", only_print=only_print, yes=yes):
@@ -198,7 +178,7 @@ def install(
 
 
 @context.command(hosts, "remove", has_json=False)
-@_name_argument()
+@_name_argument
 @flag("--print", "Only show what would change.", dest="only_print")
 @context.yes_option
 def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) -> None:
@@ -217,7 +197,8 @@ def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) ->
     if not plan.is_installed:
         click.echo(f"Nothing to do: {file} has nothing of Journeyman.")
     elif _is_agreed(plan, f"Change {file} like this?", only_print=only_print, yes=yes):
-        _print_notes(installer.remove(plan))
+        for note in installer.remove(plan):
+            click.echo(f"Note: {readable(note)}", err=True)
         kept = "" if name == SERVICE else " Sessions that are running keep it until they end."
         click.echo(f"Removed from {file}.{kept}")
 
@@ -240,7 +221,7 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
     render=show_findings,
     is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
 )
-@_name_argument()
+@_name_argument
 def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
     """Check Journeyman in the agent NAME, or the service: fires test events through the agent's own
     configuration, and shows what answered, how fast, and what to do if something is wrong.
@@ -260,8 +241,7 @@ def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
 def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostReport]":
     """Show what Journeyman did in each agent: sessions and how many started warm, errors per call
     of warm and cold sessions, tokens added, calls that people approved or that were blocked, and
-    hooks that failed. The time to answer is that of the service; for a hook, about 15 ms for
-    starting a shell and Python come on top.
+    hooks that failed.
 
     Examples:
       journeyman hosts report

@@ -21,19 +21,11 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @context.command(has_json=False)
-@flag("--no-hooks", "Do not answer the hooks and plugins of hosts.")
 @flag("--no-confirmations", "Do not serve confirmations, nor the page.")
-@flag("--no-page", "Serve confirmations without the page.")
 @flag("--no-jobs", "Do not run scheduled jobs.")
 @click.option("--on-demand", is_flag=True, hidden=True)
 def serve(
-    journeyman: Journeyman,
-    *,
-    no_hooks: bool,
-    no_confirmations: bool,
-    no_page: bool,
-    no_jobs: bool,
-    on_demand: bool,
+    journeyman: Journeyman, *, no_confirmations: bool, no_jobs: bool, on_demand: bool
 ) -> None:
     """Serve everything from one process: the hooks of Claude Code, Codex, Hermes and opencode, the
     confirmations and their page, and scheduled jobs, until Ctrl-C.
@@ -46,21 +38,15 @@ def serve(
 
     Examples:
       journeyman serve
-      journeyman serve --no-jobs --no-page
+      journeyman serve --no-jobs
       journeyman hosts install service
     """
     from journeyman.hosts.resident import Resident, ServedParts  # noqa: PLC0415 - heavy
 
     # A service has no other way to report problems.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    wanted = ServedParts(
-        hooks=not no_hooks,
-        confirmations=not no_confirmations,
-        page=not no_page,
-        jobs=not no_jobs,
-        on_demand=on_demand,
-    )
-    resident = Resident(journeyman, wanted, tell=_print_line, terminal=_print_line)
+    wanted = ServedParts(confirmations=not no_confirmations, jobs=not no_jobs, on_demand=on_demand)
+    resident = Resident(journeyman, wanted, tell=_print_line)
 
     def show_started() -> None:
         click.echo("Serving. Press Ctrl-C to stop.")

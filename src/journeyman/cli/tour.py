@@ -57,7 +57,7 @@ _NEXT_STEPS = """
 To use it yourself:
   [bold]journeyman import[/]          import the sessions of your agents
   [bold]journeyman learn[/]           learn what works in your projects
-  [bold]journeyman hosts install[/]   let your agents start warm by themselves
+  [bold]journeyman hosts list[/]      let your agents start warm by themselves
   [bold]journeyman run "TASK"[/]      run an agent that starts warm
   [bold]journeyman doctor[/]          check this machine"""
 

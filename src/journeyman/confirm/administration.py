@@ -122,16 +122,14 @@ class Administration:
 
     @contextmanager
     def served(
-        self, *, terminal: TextIO | None = None, with_page: bool = True, with_login: bool = True
+        self, *, terminal: TextIO | None = None, with_login: bool = True
     ) -> Iterator[ServiceInfo]:
         """Serve in a thread while the block runs, for programs that embed the service and for
-        tests; without the page, or without creating a first approver, if no one would see its
-        login. Port 0 means any free port. Raise what `serve` raises.
+        tests; without creating a first approver, if no one would see its login. Port 0 means any
+        free port. Raise what `serve` raises.
         """
         results: list[ServiceInfo] = []
-        serving, started = self._assemble(
-            terminal=terminal, with_page=with_page, with_login=with_login
-        )
+        serving, started = self._assemble(terminal=terminal, with_login=with_login)
         with serving.in_thread(lambda _: results.append(started())):
             yield results[0]
 
@@ -140,7 +138,6 @@ class Administration:
         *,
         anonymous: bool = False,
         terminal: TextIO | None = None,
-        with_page: bool = True,
         with_login: bool = True,
     ) -> "tuple[ConfirmationServer, Callable[[], ServiceInfo]]":
         """Return a server with its service, notifier and bound ports, and a function to call on its
@@ -179,9 +176,7 @@ class Administration:
 
         service = Service(self.confirmations, options.files, policy, clock=self._clock)
         notifier = Notifier(service, self.confirmations, options.notify, page_url, terminal)
-        serving = ConfirmationServer(
-            service, options, anonymous=anonymous, with_page=with_page, ending=notifier.stop
-        )
+        serving = ConfirmationServer(service, options, anonymous=anonymous, ending=notifier.stop)
         serving.bind()
         login = self._first_login(page_url()) if with_login else None
         return serving, started

@@ -22,7 +22,6 @@ from journeyman.hosts.hermes_openings import Origin, RequestOpenings
 
 _TOOL = "warm_session"
 _TOOL_S = 60.0
-_COMMAND_S = 5.0
 _REMEMBERED = 200
 _REVIEW_THREAD = "bg-review"
 _SUBAGENT = "subagent"
@@ -33,7 +32,7 @@ _AGENT_COMMANDS = ("chat", "gateway", "acp", "serve", "dashboard", "--resume", "
 
 
 def register(ctx: Any) -> None:
-    """Register the plugin's callbacks, tool and commands. Hermes calls this."""
+    """Register the plugin's callbacks and tool. Hermes calls this."""
     plugin = HermesPlugin(Link(home_folder()))
     plugin.register(ctx)
     arguments = sys.argv[1:]
@@ -78,12 +77,6 @@ class HermesPlugin:
             ctx.register_middleware(kind, self.safe(kind, work))
         ctx.register_tool(
             _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
-        )
-        ctx.register_command(
-            "journeyman",
-            self.safe("/journeyman", self.explain),
-            description="Why this session started as it did",
-            args_hint="[SESSION]",
         )
 
     def safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -225,33 +218,11 @@ class HermesPlugin:
             self.link.fail("", _TOOL, str(error))
             return json.dumps({"success": False, "error": f"Journeyman did not answer: {error}"})
 
-    def explain(self, raw: str) -> str:
-        """Return why a session started as it did, for the command `/journeyman`."""
-        sessions = (raw or "").split() or self._main_sessions()
-        if not sessions:
-            return "No session has begun here yet. Write something first."
-        if len(sessions) > 1:
-            listed = "\n".join(f"  {session}" for session in sessions[:10])
-            return f"Several sessions are open. Add the id of one, /journeyman ID:\n{listed}"
-        try:
-            answer = self.link.ask("explain", {"session": sessions[0]}, timeout_s=_COMMAND_S)
-        except Unanswered as error:
-            return f"Journeyman does not answer: {error}. Start it with `journeyman serve`."
-        return str(answer.get("text"))
-
     def _session_of(self, task: str) -> str:
         return self._tasks.get(task, "")
 
     def _is_main(self, session: str) -> bool:
         return self._sessions.get(session) == _TERMINAL
-
-    def _main_sessions(self) -> list[str]:
-        """Return the open sessions, the newest first. In a terminal only one is open."""
-        with self._guard:
-            found = [*reversed(self._sessions.items())]
-        if found and found[0][1] == _TERMINAL:
-            return [found[0][0]]
-        return [session for session, _ in found]
 
     def _note(self, remembered: OrderedDict[str, str], key: str, value: str) -> None:
         if not key:

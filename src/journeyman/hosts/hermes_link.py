@@ -80,10 +80,6 @@ class Link:
                 self._pause_ends = time.monotonic() + _PAUSE_S
             raise
 
-    def ask_resident(self, operation: str, *, timeout_s: float) -> dict[str, Any]:
-        """Return the answer of the resident process only. Raise Unanswered."""
-        return _decoded(client.request(self.home, operation, HOST, b"{}", timeout_s=timeout_s))
-
     def inform(self, operation: str, body: dict[str, Any]) -> None:
         """Report something without waiting for more than its receipt."""
         content = _encode(body)
@@ -111,7 +107,7 @@ class Link:
     def start_resident(self) -> None:
         """Have the resident process started, if none runs and the settings allow it."""
         try:
-            self.ask_resident("status", timeout_s=_REPORT_S)
+            client.request(self.home, "status", HOST, b"{}", timeout_s=_REPORT_S)
         except Unanswered as error:
             if not error.reached and self.settings().start == "on-demand":
                 self._run_detached("status", b"{}")

@@ -121,17 +121,15 @@ def explain_session(journeyman: Journeyman, session: str) -> list[Explanation]:
             host=record.host,
             session=record.session_id,
             state=record.state,
-            explanation=explain(record),
+            explanation=_explain(record),
             texts=tuple(opening.messages("text") for opening in stored_openings(record)),
         )
         for record in records
     ]
 
 
-def explain(record: HostSession | None) -> str:
+def _explain(record: HostSession) -> str:
     """Return for a person what a session started with, and why."""
-    if record is None:
-        return "Journeyman has decided nothing about this session yet."
     openings = stored_openings(record)
     if record.state != "warm" or not openings:
         reason = record.reason or "nothing that was learned fits"

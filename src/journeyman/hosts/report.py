@@ -2,7 +2,6 @@
 cost, and what was refused or failed.
 """
 
-import statistics
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,22 +18,12 @@ from journeyman.reliability.rates import Difference, Rate
 FAILURES_FILE = "hook-failures.log"
 
 
-class Refusals(Struct, frozen=True, kw_only=True):
-    """Calls that the gate held: how many the host itself asked about, how many people approved in
-    Journeyman, and how many were blocked.
-    """
-
-    prompted: int = 0
-    approved: int = 0
-    blocked: int = 0
-
-
 class HostReport(Struct, frozen=True, kw_only=True):
     """What Journeyman did in one host. The rates are errors per call; `difference` is warm minus
     cold. `is_random` means that the cold side are sessions left without an opening at random;
-    otherwise they are all others. Times are those that the service took to answer hooks that add to
-    a session; starting a hook's process is not included. `tokens_per_warm_session` is the mean of
-    the sessions that got tokens, whether or not they are imported.
+    otherwise they are all others. `tokens_per_warm_session` is the mean of the sessions that got
+    tokens, whether or not they are imported. Of the calls that the gate held, `prompted` are those
+    that the host asked about, `approved` and `blocked` those that people decided in Journeyman.
     """
 
     host: str
@@ -47,16 +36,16 @@ class HostReport(Struct, frozen=True, kw_only=True):
     is_random: bool
     tokens_added: int
     tokens_per_warm_session: float | None
-    median_ms: float | None
-    slowest_ms: float | None
-    gate: Refusals
+    prompted: int
+    approved: int
+    blocked: int
     failures: int
     last_failure: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is known about the host."""
-        return not (self.sessions or self.tokens_added or self.failures or self.median_ms)
+        return not (self.sessions or self.tokens_added or self.failures)
 
 
 class HookFailure(Struct, frozen=True, kw_only=True):
@@ -110,7 +99,6 @@ def _host_report(
     added = [event for event in events if event.kind in ("opening", "hint")]
     tokens = sum(event.tokens for event in added)
     receivers = {event.session_id for event in added if event.tokens}
-    times = [event.ms for event in added]
     noted = _failures(events, failures)
     return HostReport(
         host=host,
@@ -123,13 +111,9 @@ def _host_report(
         is_random=bool(others),
         tokens_added=tokens,
         tokens_per_warm_session=tokens / len(receivers) if receivers else None,
-        median_ms=statistics.median(times) if times else None,
-        slowest_ms=max(times, default=None),
-        gate=Refusals(
-            prompted=_count(events, "ask"),
-            approved=_count(events, "allow"),
-            blocked=_count(events, "deny"),
-        ),
+        prompted=_count(events, "ask"),
+        approved=_count(events, "allow"),
+        blocked=_count(events, "deny"),
         failures=len(noted),
         last_failure=mask_text(noted[-1]) if noted else "",
     )

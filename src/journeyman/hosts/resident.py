@@ -26,7 +26,7 @@ from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.installation.record import installed_python
 from journeyman.hosts.server import HookServer, is_locked
 from journeyman.hosts.service import Exchange, HostService
-from journeyman.records.errors import BadSetting, JourneymanError, ServiceUnavailable
+from journeyman.records.errors import BadSetting, JourneymanError
 from journeyman.records.host import HOSTS
 from journeyman.settings import Settings
 
@@ -48,13 +48,11 @@ _PATIENCE_S = 0.5
 
 
 class ServedParts(Struct, frozen=True, kw_only=True):
-    """Which parts to serve. A process that a hook started (`on_demand`) ends when it is idle, and
-    runs no jobs, because they need a process that stays.
+    """Which parts to serve beside hooks. A process that a hook started (`on_demand`) ends when it
+    is idle, and runs no jobs, because they need a process that stays.
     """
 
-    hooks: bool = True
     confirmations: bool = True
-    page: bool = True
     jobs: bool = True
     on_demand: bool = False
 
@@ -77,17 +75,15 @@ class Resident:
         journeyman: Journeyman,
         wanted: ServedParts,
         *,
-        tell: Callable[[str], None] = lambda _line: None,
-        terminal: Callable[[str], None] = print,
+        tell: Callable[[str], None] = print,
     ) -> None:
         self._journeyman = journeyman
         self._wanted = wanted
         self._tell = tell
-        self._terminal = terminal
         self.parts: dict[str, str] = {}
         self.problems: list[str] = []
         self.service: ServiceInfo | None = None
-        self._gate: HostGate | None = None
+        self._gate: HostGate
         self._settings = journeyman.settings
         self._is_working: Callable[[], bool] = lambda: False
         self._settings = self._read_settings()
@@ -99,27 +95,23 @@ class Resident:
         serves this home's hooks.
         """
         with ExitStack() as stack:
-            server = stack.enter_context(self._hooks()) if self._wanted.hooks else None
+            server = stack.enter_context(self._hooks())
             if self._wanted.confirmations:
                 self._try(stack, "confirmations", self._confirmations)
-                if self._gate is not None and self.service is None:
+                if self.service is None:
                     self._gate.unavailable = self.problems[-1]
             if self._wanted.jobs and not self._wanted.on_demand:
                 self._try(stack, "jobs", lambda: self._jobs(stopping))
-            if not self.parts:
-                reasons = " ".join(self.problems) or "Every part is switched off."
-                raise ServiceUnavailable(f"Nothing can be served. {reasons}")
             on_started()
             while not stopping.wait(_TICK_S):
-                idle_s = 1.0 if server is None else server.idle_s
-                if self._wanted.on_demand and server is not None and idle_s > IDLE_S:
+                idle_s = server.idle_s
+                if self._wanted.on_demand and idle_s > IDLE_S:
                     break
                 if idle_s and not self._is_working() and self._read_settings() != self._settings:
                     self.is_outdated = True
                     break
             stopping.set()
-            if server is not None:  # while confirmations are still served
-                server.stop()
+            server.stop()  # while confirmations are still served
 
     def _read_settings(self) -> Settings:
         """Return the settings as they are now; those in use if what is there cannot be used."""
@@ -155,21 +147,16 @@ class Resident:
 
     def _confirmations(self) -> Iterator[None]:
         administration = self._journeyman.confirmations
-        has_page = self._wanted.page
-        with administration.served(
-            with_page=has_page, with_login=not self._wanted.on_demand
-        ) as started:
+        with administration.served(with_login=not self._wanted.on_demand) as started:
             self.service = started
-            if self._gate is not None:
-                self._gate.service_url = started.agents_url
+            self._gate.service_url = started.agents_url
             self.parts["confirmations"] = started.agents_url
-            if has_page:
-                self.parts["page"] = started.page_url
+            self.parts["page"] = started.page_url
             yield
 
     def _jobs(self, stopping: threading.Event) -> Iterator[None]:
         jobs = self._journeyman.jobs
-        scheduler = jobs.scheduler(terminal=self._terminal, tell=self._tell)
+        scheduler = jobs.scheduler(terminal=self._tell, tell=self._tell)
         self._is_working = lambda: not scheduler.is_idle
         thread = threading.Thread(target=scheduler.serve, args=(stopping,), name="jobs")
         thread.start()
@@ -229,13 +216,11 @@ def start_detached(home: Path, database: str) -> None:
 
 def _warm_up(service: HostService) -> None:
     """Load what openings need, without which the first one is slower, and tidy up."""
-    began = time.monotonic()
     try:
         service.openings.warm_up()
         service.delete_old_events()
     except JourneymanError as error:
         log.warning("%s", error)
-    log.info("warm after %.1f s", time.monotonic() - began)
 
 
 def run_operation(

@@ -141,9 +141,6 @@ class HookServer:
         """Seconds since the last request; 0 while one is being answered."""
         return 0.0 if self._active else time.monotonic() - self._last_request
 
-    def start(self) -> None:
-        self._thread.start()
-
     def stop(self) -> None:
         """Accept no more requests, end what waits for a person, and give the others a moment."""
         if self._lock is None:
@@ -161,7 +158,7 @@ class HookServer:
         self._release_lock()
 
     def __enter__(self) -> Self:
-        self.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:

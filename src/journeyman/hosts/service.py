@@ -19,7 +19,6 @@ from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
 from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
 from journeyman.hosts.installation.record import has_part
-from journeyman.hosts.opening_parts import explain
 from journeyman.hosts.openings import (
     LATE,
     LateAnswer,
@@ -294,9 +293,6 @@ class HostService:
             raise WrongInput(f"There is no tool {call.name!r}.")
         return {"text": warm_session(self._journeyman, call.arguments)}
 
-    def explain(self, report: Report, exchange: Exchange) -> Any:
-        return {"text": explain(self.openings.find(exchange.host, report.session))}
-
     def failure(self, report: Report, exchange: Exchange) -> Any:
         detail = f"{report.event}: {report.reason}"
         self._note(exchange, report.session, "failure", "host", detail=detail)
@@ -357,7 +353,6 @@ _OPERATIONS: dict[str, tuple[Any, Callable[[HostService, Any, Exchange], Any]]] 
     "import": (Report, HostService.report_log),
     "usage": (SideUsage, HostService.usage),
     "tool": (ToolCall, HostService.tool),
-    "explain": (Report, HostService.explain),
     "failure": (Report, HostService.failure),
     "status": (dict[str, Any], HostService.status),
 }

@@ -53,7 +53,6 @@ class Context:
         self.hooks: dict[str, Callable[..., Any]] = {}
         self.middleware: dict[str, Callable[..., Any]] = {}
         self.tools: dict[str, tuple[Any, Callable[..., str]]] = {}
-        self.commands: dict[str, Callable[[str], str]] = {}
 
     def register_hook(self, name: str, callback: Callable[..., Any]) -> None:
         self.hooks[name] = callback
@@ -65,9 +64,6 @@ class Context:
         self, name: str, _toolset: str, schema: Any, handler: Callable[..., str], **_more: Any
     ) -> None:
         self.tools[name] = schema, handler
-
-    def register_command(self, name: str, handler: Callable[[str], str], **_more: Any) -> None:
-        self.commands[name] = handler
 
 
 class Session:
@@ -515,7 +511,7 @@ def test_registration_as_hermes_does_it(home: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "argv", ["hermes", "plugins", "list"])
     context = Context()
     hermes.register(context)
-    assert [*context.tools, *context.commands] == ["warm_session", "journeyman"]
+    assert [*context.tools] == ["warm_session"]
     with resident(home):
         assert "check-index" in Session(context, "s1").added()
 
@@ -534,19 +530,6 @@ def test_only_what_is_installed_is_registered(tmp_path: Path) -> None:
         assert [*context.middleware] == kinds[part]
     write_record(tmp_path, Record(host="hermes"))
     assert plugged(tmp_path).hooks.keys() == set().union(*events.values())
-
-
-def test_the_command_in_a_session(home: Path) -> None:
-    with resident(home):
-        context = plugged(home)
-        command = context.commands["journeyman"]
-        assert "No session has begun" in command("")
-        session = Session(context, "s1", "cli")
-        assert "check-index" in session.added()
-        assert "started warm" in command("")
-        Session(context, "s2", "telegram").added()
-        assert "Several sessions" in command("")
-    assert "started warm" in command("s1"), "a child process answers too"
 
 
 def test_the_tool(home: Path) -> None:

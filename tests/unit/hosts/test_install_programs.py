@@ -39,12 +39,10 @@ def test_the_version_is_asked_in_another_home(tmp_path: Path) -> None:
     found = find_program("codex", environ)
     assert found.path == str(tmp_path / "bin/codex")
     assert found.version == "0.169.0"
-    assert found.release == (0, 169, 0)
     assert not (tmp_path / "touched").exists()
     silent = find_program("claude-code", environ)
     assert silent.path
     assert silent.version == ""
-    assert silent.release == ()
     assert find_program("opencode", environ).path == ""
 
 
@@ -156,11 +154,8 @@ class TestCodex:
 
 
 @table("event", ["SessionStart", "PreToolUse"])
-def test_a_slow_answer_is_noted(event: str) -> None:
+def test_an_answer_is_judged(event: str) -> None:
     assert FiredHook(event=event, ms=20.0).judge("codex").status == "ok"
-    slow = FiredHook(event=event, ms=10_725.0).judge("codex")
-    assert slow.status == "note"
-    assert "That is slow" in slow.found
     broken = FiredHook(event=event, output="[]").judge("codex")
     assert broken.advice.endswith("journeyman hosts install codex")
 

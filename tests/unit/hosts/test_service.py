@@ -69,7 +69,6 @@ class TestRequests:
             "gate": {"session": "s", "tool": "Bash", "arguments": {"command": "ls"}},
             "import": {"session": "s", "path": "/nowhere/x.jsonl"},
             "tool": {"name": "warm_session", "arguments": {"action": "list"}},
-            "explain": {"session": "s"},
             "failure": {"session": "s", "event": "opening", "reason": "it broke"},
             "status": {},
         }
@@ -220,9 +219,8 @@ class TestServer:
         self, desk: Desk, tmp_path: Path
     ) -> None:
         home = tmp_path / "home"
-        first = HookServer(desk.service, home)
-        first.start()
-        first.stop()
+        with HookServer(desk.service, home) as first:
+            pass
         assert not Path(first.path).exists()
         with HookServer(desk.service, home) as second:
             first.stop()  # a second time

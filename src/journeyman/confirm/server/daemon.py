@@ -108,7 +108,6 @@ class ConfirmationServer:
         options: ServiceOptions,
         *,
         anonymous: bool = False,
-        with_page: bool = True,
         heartbeat_s: float = HEARTBEAT_S,
         ending: Callable[[], None] = lambda: None,
     ) -> None:
@@ -122,7 +121,6 @@ class ConfirmationServer:
         self.streams: Counter[str] = Counter()
         self._service = service
         self._anonymous = anonymous
-        self._with_page = with_page
         self._heartbeat_s = heartbeat_s
         self._ending = ending
         self._sockets: list[socket.socket] = []
@@ -142,8 +140,7 @@ class ConfirmationServer:
             )
         try:
             self._sockets.append(_bind_socket(host, self.options.port, "agents"))
-            if self._with_page:
-                self._sockets.append(_bind_socket(host, self.options.page_port, "page"))
+            self._sockets.append(_bind_socket(host, self.options.page_port, "page"))
         except ServiceUnavailable:
             self._close_sockets()
             raise
@@ -241,8 +238,7 @@ class ConfirmationServer:
             timeout_keep_alive=IDLE_S,
             timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
         )
-        apps = (agents, page) if self._with_page else (agents,)
-        return [_Server(config(app)) for app in apps]
+        return [_Server(config(app)) for app in (agents, page)]
 
     def _close_sockets(self) -> None:
         for listener in self._sockets:

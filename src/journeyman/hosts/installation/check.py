@@ -3,9 +3,7 @@ back, how fast, and what to do if something is wrong.
 """
 
 import secrets
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
@@ -17,14 +15,12 @@ from journeyman.hosts.installation.hooks_file import own_hooks
 from journeyman.hosts.installation.installer import ADD_APPROVER, Installer, known_host
 from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE
 from journeyman.hosts.installation.record import Record, read_record
-from journeyman.hosts.installation.status import HostStatus, claude_notes, host_status, host_steps
+from journeyman.hosts.installation.status import HostStatus, host_status, host_steps
 from journeyman.hosts.installation.targets import HooksTarget
-from journeyman.hosts.report import read_failures
 from journeyman.records.errors import ConfirmationRefused, JourneymanError
 from journeyman.records.host import Host
 from journeyman.version import __version__
 
-_RECENT_S = 86_400.0
 _UNKNOWN_ID = "0" * 32
 _CHECKED = ("SessionStart", "UserPromptSubmit", "PreToolUse")
 
@@ -40,17 +36,13 @@ def check(installer: Installer, journeyman: Journeyman, name: str) -> list[Findi
         session = f"journeyman-check-{secrets.token_hex(6)}"
         findings += _check_hooks(installer, known_host(name), session)
         journeyman.host_sessions.erase(name, [session])
-    if name == "opencode":
-        found = "Only opencode itself can load it: start a session, then see the report."
-        findings.append(Finding("plugin", "note", found, "journeyman hosts report"))
     findings += _check_use(installer, name)
-    findings += _check_resident(installer, journeyman)
+    findings += _check_resident(installer)
     if "gate" in record.parts:
         findings.append(_check_confirmations(installer, journeyman, record))
     if name == SERVICE and not installer.around.unit.is_enabled:
         start = installer.around.unit.start
         findings.append(Finding("unit", "note", "It is not enabled.", start))
-    findings += _recent_failures(installer.home, name)
     return findings
 
 
@@ -86,17 +78,12 @@ def _check_use(installer: Installer, name: str) -> Iterator[Finding]:
         yield Finding(what, "ok", found)
 
 
-def _check_resident(installer: Installer, journeyman: Journeyman) -> Iterator[Finding]:
+def _check_resident(installer: Installer) -> Iterator[Finding]:
     """Yield whether the resident process answers."""
     what, process = "resident process", find_resident(installer.home)
     if process is None:
-        found = "No resident process is running."
-        if journeyman.settings.hosts.start != "never":
-            found += " The next hook starts it."
         advice = "To have it always ready: journeyman hosts install service"
-        if read_record(installer.home, SERVICE) is not None:
-            advice = installer.around.unit.start
-        yield Finding(what, "note", found, advice)
+        yield Finding(what, "note", "No resident process is running.", advice)
     elif process.ms is None:
         yield Finding(what, "problem", process.problem, process.advice)
     else:
@@ -112,16 +99,11 @@ def _check_hooks(installer: Installer, host: Host, session: str) -> Iterator[Fin
     target = installer.target(host)
     assert isinstance(target, HooksTarget)
     settings = target.settings(read_file(target.path))
-    if host == "claude-code":
-        for note in claude_notes(settings, installer.program(host).release):
-            yield Finding("settings", "problem", note)
+    if settings.get("disableAllHooks"):
+        yield Finding("settings", "problem", "disableAllHooks is set: no hook runs.")
     hooks = {event: hook for event, hook in own_hooks(settings).items() if event in _CHECKED}
-    process = find_resident(installer.home)
     for event, hook in hooks.items():
-        finding = fire(event, hook, session, installer.environ).judge(host)
-        is_hanging = process is not None and process.ms is None and finding.advice
-        advice = "See the resident process below." if is_hanging else finding.advice
-        yield Finding(event, finding.status, finding.found, advice)
+        yield fire(event, hook, session, installer.environ).judge(host)
 
 
 def _check_confirmations(installer: Installer, journeyman: Journeyman, record: Record) -> Finding:
@@ -146,13 +128,3 @@ def _check_confirmations(installer: Installer, journeyman: Journeyman, record: R
     if not record.token or installer.has_approver:
         return Finding(name, "ok", f"{found} {installer.where_to_decide}")
     return Finding(name, "problem", f"{found} But no one may decide.", ADD_APPROVER)
-
-
-def _recent_failures(home: Path, name: str) -> Iterator[Finding]:
-    since = time.time() - _RECENT_S
-    recent = [one for one in read_failures(home) if one.host == name and one.at >= since]
-    if recent:
-        last = recent[-1]
-        when = time.strftime("%H:%M", time.localtime(last.at))
-        found = f"{len(recent)} within a day, the last at {when}: {last.event}: {last.reason}"
-        yield Finding("failures", "note", found, "journeyman hosts report")

@@ -58,8 +58,12 @@ def read_hooks(
     """Ask Codex about Journeyman's hooks in a folder. Return the state of each by its event:
     trusted, untrusted, modified or disabled; None if Codex does not answer.
     """
-    question = {"cwds": [str(folder)]}
     client = {"name": "journeyman", "title": "Journeyman", "version": __version__}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": client}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(folder)]}},
+    ]
     try:
         with subprocess.Popen(  # noqa: S603 - a program that the user has installed
             [program, "app-server"],
@@ -69,38 +73,19 @@ def read_hooks(
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
             timer = threading.Timer(timeout_s, process.kill)
+            timer.daemon = True
             timer.start()
-            try:
-                _ask(process, 1, "initialize", {"clientInfo": client})
-                _send(process, {"method": "initialized"})
-                return _read(_ask(process, 2, "hooks/list", question))
-            finally:
-                assert process.stdin is not None
-                process.stdin.close()  # that ends it
-                process.wait()
-                timer.cancel()
-    except (OSError, ValueError, KeyError, TypeError):
+            process.stdin.writelines(json.dumps(one).encode() + b"\n" for one in messages)
+            process.stdin.flush()
+            answers = map(json.loads, process.stdout)
+            result = next(one["result"] for one in answers if one.get("id") == 2)
+        timer.cancel()
+        return _read(result)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
         return None
-
-
-def _send(process: "subprocess.Popen[bytes]", message: Mapping[str, Any]) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(message).encode() + b"\n")
-    process.stdin.flush()
-
-
-def _ask(
-    process: "subprocess.Popen[bytes]", number: int, method: str, parameters: Mapping[str, Any]
-) -> Any:
-    """Return the result of a request; notifications in between are passed over."""
-    _send(process, {"id": number, "method": method, "params": parameters})
-    assert process.stdout is not None
-    for line in process.stdout:
-        answer = json.loads(line)
-        if answer.get("id") == number:
-            return answer["result"]
-    raise ValueError("the app server ended")
 
 
 def _read(result: Any) -> dict[str, str]:

@@ -19,9 +19,7 @@ from journeyman.hosts.installation.hooks_file import OTHERWISE
 
 _STATUS_S = 2.0
 _EVENT_LIMIT_S = 30.0
-_SLOW_MS = 1_000.0
 _TASK = "Run the tests."
-_SLOW_ADVICE = "To have the answers ready: journeyman hosts install service"
 
 
 class FiredHook(Struct, frozen=True, kw_only=True):
@@ -51,11 +49,7 @@ class FiredHook(Struct, frozen=True, kw_only=True):
         found = f"adds {size:,} characters." if size else "adds nothing in this folder."
         if self.event == "PreToolUse":
             found = "lets a harmless call pass."
-        found = f"answered in {self.ms:.0f} ms, {found}"
-        if self.ms > _SLOW_MS:
-            found += " That is slow, as without a resident process."
-            return Finding(self.event, "note", found, _SLOW_ADVICE)
-        return Finding(self.event, "ok", found)
+        return Finding(self.event, "ok", f"answered in {self.ms:.0f} ms, {found}")
 
 
 def fire(

@@ -62,11 +62,6 @@ class FoundProgram(Struct, frozen=True, kw_only=True):
     path: str = ""
     version: str = ""
 
-    @property
-    def release(self) -> tuple[int, ...]:
-        """The version as numbers; empty if it is unknown."""
-        return tuple(map(int, self.version.split("."))) if self.version else ()
-
 
 def find_program(host: Host, environ: Mapping[str, str]) -> FoundProgram:
     """Return a host's program and the version that it reports. Some programs fill their folders
@@ -86,11 +81,7 @@ def find_program(host: Host, environ: Mapping[str, str]) -> FoundProgram:
 
 
 def run_quietly(
-    command: Sequence[str],
-    environ: Mapping[str, str],
-    *,
-    text: str = "",
-    timeout_s: float = _ANSWER_S,
+    command: Sequence[str], environ: Mapping[str, str], *, timeout_s: float = _ANSWER_S
 ) -> str | None:
     """Run a program and return its standard output; None if it fails or takes too long."""
     try:
@@ -98,7 +89,7 @@ def run_quietly(
             [*command],
             env=dict(environ),
             cwd="/",
-            input=text,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             errors="replace",

@@ -1,36 +1,25 @@
-"""What is installed where, and what a person should know: before they agree to an installation,
-and later, when something has changed.
-"""
+"""What is installed where, what is left to do after an installation, and what has changed since."""
 
-import json
 import shlex
-from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from journeyman.configuration import Configuration
 from journeyman.facade.finding import Finding, Status
 from journeyman.hosts.installation import codex_trust
 from journeyman.hosts.installation.codex_trust import Step
 from journeyman.hosts.installation.hermes_environment import PLUGIN
 from journeyman.hosts.installation.hook_probe import find_resident
-from journeyman.hosts.installation.installer import ADD_APPROVER, NAMES, Installer, Plan
-from journeyman.hosts.installation.programs import INSTALLABLE, KINDS, SERVICE, user_home
+from journeyman.hosts.installation.installer import ADD_APPROVER, NAMES, Installer
+from journeyman.hosts.installation.programs import INSTALLABLE, SERVICE, user_home
 from journeyman.hosts.installation.record import Record, read_record
 from journeyman.hosts.installation.targets import PARTS
 from journeyman.records.errors import JourneymanError
 from journeyman.version import __version__
 
 State = Literal["installed", "not active", "outdated", "not installed", "unreadable"]
-
-FIRST_BLOCKING = (2, 1, 295)
-"""The first version of Claude Code that knows `onFailure`."""
-
-_SKIPS_HOOKS = "disableAllHooks"
 
 
 class HostStatus(Struct, frozen=True, kw_only=True):
@@ -94,6 +83,9 @@ def steps_after(installer: Installer, name: str) -> list[str]:
     if name == SERVICE:
         return [f"Start it, now and at every login: {installer.around.unit.start}"]
     steps = [f"{step.text} {step.advice}" for step in host_steps(installer, name)]
+    if name == "hermes" and installer.home != user_home(installer.environ) / ".journeyman":
+        home = shlex.quote(str(installer.home))
+        steps.append(f"Set the home where Hermes runs: export JOURNEYMAN_HOME={home}")
     record = read_record(installer.home, name)
     if record is not None and "gate" in record.parts:
         steps.append(installer.where_to_decide)
@@ -164,10 +156,8 @@ def host_status(installer: Installer, name: str) -> HostStatus:
 def _what_is_old(record: Record | None, *, is_changed: bool, has_entries: bool) -> str:
     if record is None:
         return "It was installed from another home, or its record is lost."
-    if record.gone:
-        return f"{record.gone[0]} no longer exists."
-    if is_changed or not has_entries:
-        return "The entries are gone, or those of another version or of other settings."
+    if record.gone or is_changed or not has_entries:
+        return "The entries or what they call are gone, or of another version or other settings."
     return ""
 
 
@@ -175,58 +165,3 @@ def install_command(name: str, record: Record | None) -> str:
     """Return the command that updates an installation with the same parts."""
     left_out = [part for part in PARTS if record and record.parts and part not in record.parts]
     return " ".join(("journeyman hosts install", name, *(f"--no-{part}" for part in left_out)))
-
-
-def notes_before(installer: Installer, configuration: Configuration, plan: Plan) -> list[str]:
-    """Return what a person should know before they agree to an installation."""
-    name = plan.target.name
-    notes: list[str] = []
-    if name not in INSTALLABLE:
-        return notes
-    found = installer.program(name)
-    if not found.path:
-        kind = KINDS[name]
-        notes.append(
-            f"{kind.title} ({kind.program}) was not found on the search path. The file is written "
-            "anyway, for when it is there."
-        )
-    if "gate" in plan.parts:
-        notes += _gate_notes(installer, configuration)
-    if name == "claude-code":
-        with suppress(ValueError):
-            settings = json.loads(plan.change.after or b"{}")
-            notes += claude_notes(settings, found.release)
-    usual = user_home(installer.environ) / ".journeyman"
-    if name == "hermes" and installer.home != usual:
-        notes.append(
-            f"Hermes finds this home only if JOURNEYMAN_HOME is set where Hermes runs: export "
-            f"JOURNEYMAN_HOME={shlex.quote(str(installer.home))}"
-        )
-    return notes
-
-
-def _gate_notes(installer: Installer, configuration: Configuration) -> Iterator[str]:
-    confirm = configuration.settings.confirm
-    if confirm.url and not confirm.token:
-        yield (
-            "Confirmations are requested from the service of confirm.url, but there is no token "
-            "for it. Get one from its administrator, and set it: journeyman config set "
-            "confirm.token -"
-        )
-    elif not confirm.url and not installer.can_confirm:
-        yield (
-            "The packages for confirmations are not installed, so risky calls will be blocked "
-            "instead of held for a person. Install them (pip install 'journeyman[confirm]'), or "
-            "leave the gate out with --no-gate."
-        )
-
-
-def claude_notes(settings: Mapping[str, Any], release: tuple[int, ...]) -> Iterator[str]:
-    """Yield what keeps Claude Code from using hooks as it should."""
-    if release and release < FIRST_BLOCKING:
-        yield (
-            f"Claude Code {'.'.join(map(str, release))} lets a call run if the gate's hook takes "
-            "too long. Versions from 2.1.295 on block it. Update Claude Code."
-        )
-    if settings.get(_SKIPS_HOOKS):
-        yield f"The settings have {_SKIPS_HOOKS}: Claude Code runs no hooks until that is removed."
