@@ -34,10 +34,10 @@ from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
 from journeyman.templates.agent_tools import shell_command
 from journeyman.templates.commands import commands_of
-from journeyman.templates.experience import Experience, of_people
+from journeyman.templates.experience import Experience
 from journeyman.templates.opening import Opening
 from journeyman.templates.opening_builder import OpeningRequest
-from journeyman.templates.playbook import RECURRING, mistake_kind
+from journeyman.templates.playbook import RECURRING, mistake_kind, of_project
 from journeyman.templates.ranking import Bm25, is_small_talk, words
 from journeyman.templates.selection import OpeningLimits
 
@@ -120,7 +120,7 @@ def measure_foresight(
     """Measure foresight on what a store has learned; None if no later request used a command that
     worked.
     """
-    rows = of_people(store.episodes.rows())
+    rows = of_project(store.episodes.rows(), "", bots=False)[0]
     earlier, later = _split(rows)
     # What a warm session used, its opening may have suggested.
     warm = {overview.session.id for overview in store.sessions.list(warm=True)}

@@ -77,11 +77,6 @@ def test_projects_are_counted(store: Store) -> None:
     assert (found[-1].project, found[-1].ended_at) == ("old", None)
 
 
-def test_suggested_projects(store: Store) -> None:
-    fill(store)
-    assert "There are: ~/src/my_app, " in store.sessions.no_match(project="acme/my_ap")
-
-
 def test_a_known_project_is_not_replaced_by_a_shorter_name(store: Store) -> None:
     for project in ("cli", "github.com/acme/cli", "cli", ""):
         add(store, "s", project=project)

@@ -104,7 +104,6 @@ class TestListing:
             ({"rule": "git.push"}, ["k1"]),
             ({"rule": "gi"}, []),
             ({"rule": "instruct"}, ["k2"]),
-            ({"session": "b"}, ["k2"]),
             ({"project": "shop"}, ["k1"]),
             ({"project": "other"}, []),
             ({"decided": True}, []),
@@ -132,7 +131,7 @@ class TestDecisions:
         assert (released.state, released.decided_by) == ("released", "ada")
         assert released.decided_at
         with Store(database_url, clock=lambda: 7.0) as dated:
-            assert [one.decided_at for one in dated.quarantine.delete(["k1"])] == [7.0]
+            assert [one.decided_at for one in dated.quarantine.release(["k1"])] == [7.0]
             dated.quarantine.restore(["k1"])
         assert store.quarantine.released() == {"k2"}
         assert store.learned.missing(RULES) == ["a", "b"]
@@ -170,27 +169,6 @@ class TestDecisions:
         assert store.quarantine.list(decided=True) == []
         save(store, "a", an_exclusion("k1"))
         assert store.learned.missing(RULES) == []
-
-    def test_a_deletion_stays_excluded_and_unlisted(self, store: Store) -> None:
-        write(store, "a")
-        save(store, "a", an_exclusion("k1"))
-        store.quarantine.delete(["k1"], by="ada")
-        assert store.learned.missing(RULES) == []
-        assert store.quarantine.released() == frozenset()
-        save(store, "a", an_exclusion("k1"))
-        assert (keys(store), keys(store, decided=True)) == ([], ["k1"])
-        assert store.patterns.counts() == {}
-        store.quarantine.restore(["k1"])
-        assert store.patterns.counts() == {"quarantined": 1}
-
-    def test_a_release_can_become_a_deletion(self, store: Store) -> None:
-        write(store, "a")
-        save(store, "a", an_exclusion("k1"))
-        store.quarantine.release(["k1"])
-        save(store, "a", an_exclusion("k1"))
-        store.quarantine.delete(["k1"])
-        assert store.learned.missing(RULES) == ["a"]
-        assert store.quarantine.get("k1").state == "deleted"
 
     def test_a_key_is_found_by_a_unique_prefix(self, store: Store) -> None:
         write(store, "a")

@@ -169,7 +169,7 @@ class TestSessions:
         total = len(filled.json("sessions", "list", "--limit", 1000))
         assert "1 session shown" in filled("sessions", "list", "--limit", 1).stdout
         assert "shown" not in filled("sessions", "list", "--limit", total).stdout
-        assert "There are: " in filled("sessions", "list", "--source", "nosuch", code=1).stderr
+        assert "source 'nosuch'" in filled("sessions", "list", "--source", "nosuch", code=1).stderr
         assert filled.json("sessions", "list", "--source", "nosuch") == []
 
     def test_show_and_its_parts(self, filled: Command) -> None:
@@ -408,9 +408,7 @@ class TestSessions:
 
     def test_a_project_without_sessions_has_no_opening(self, filled: Command) -> None:
         done = filled("open", "fix the tests", "--project", "nowhere", code=1)
-        known = filled.json("sessions", "list", "--limit", 1000)
         assert "'nowhere'" in done.stderr
-        assert any(one["session"]["project"] in done.stderr for one in known)
         assert not done.stdout
 
     def test_an_export_in_another_format_is_a_separate_session(self, filled: Command) -> None:

@@ -132,7 +132,7 @@ def test_bots_are_kept_apart_unless_asked_for(experienced: Journeyman, tmp_path:
     assert command.json("profile", "--platform", "cron")["sessions"] == 2
     assert command.json("profile", "--by", "platform")["sessions"] == 14
     refused = command("profile", "--project", "acme/only", code=1).stderr
-    assert "exclusion of bots (--bots includes them)" in refused
+    assert "pass --bots" in refused
 
 
 def test_quarantined_text_never_appears(experienced: Journeyman) -> None:
@@ -156,7 +156,6 @@ def test_what_works_is_shown(experienced: Journeyman) -> None:
     opening = experienced.opening("run the tests", project="app")
     assert opening.briefing.commands[0].name == "mise run test"
     assert "`mise run test 2>&1 | tail -5`" in opening.system
-    assert opening.briefing.files == ("src/parser.py",)
     assert "src/parser.py" in opening.system
     assert opening.tokens <= 1_500
     assert opening.messages() == experienced.opening("run the tests", project="app").messages()
@@ -169,7 +168,6 @@ def test_what_works_is_shown(experienced: Journeyman) -> None:
     other = experienced.opening("commit the changes", project="acme/website")
     assert "git commit" in other.system
     assert " here" not in other.system
-    assert other.briefing.files == ()
 
 
 def test_shell_commands_of_one_agent_fit_the_shell_of_another(experienced: Journeyman) -> None:
@@ -222,7 +220,7 @@ def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
     assert "Known projects: github.com/acme/app" in command("playbook", "nix", code=1).stderr
 
     refused = command("open", "commit this", "--project", "ap", code=1)
-    assert "There are: github.com/acme/app" in refused.stderr
+    assert "No stored session matches" in refused.stderr
     opened = command("open", "commit this", "--project", "app", "--format", "text")
     assert "git commit" in opened.stdout
     assert command("open", "commit this", "--project", "app").stderr == ""

@@ -123,7 +123,6 @@ def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
     [
         (["aa-f"], ["aa-first"]),
         (["--project", "shop"], ["aa-first", "ab-second", "b-other"]),
-        (["--source", "codex"], ["aa-first", "ab-second"]),
         (["--project", "codex"], ["codex-notes"]),
     ],
 )
@@ -137,10 +136,9 @@ def test_selecting_what_to_forget(program: Command, chosen: list[str], sessions:
     ("chosen", "code", "said"),
     [
         (["a"], 1, "More than one session id starts with 'a'"),
-        (["--project", "nowhere"], 1, "None matches the project 'nowhere'. There are: "),
-        (["--source", "nowhere"], 1, "None matches the recorder 'nowhere'. There are: "),
+        (["--project", "nowhere"], 1, "No stored session matches: project 'nowhere'."),
         (["nowhere"], 1, "There is no session 'nowhere'"),
-        (["aa-first", "--source", "codex"], 1, "one at a time"),
+        (["aa-first", "--project", "codex"], 1, "Say what to forget"),
         (["--undo"], 2, "Name what to forget"),
         (["aa-first", "--matching", "x"], 1, "Forget one of them"),
         ([], 2, "Name what to forget"),
@@ -162,7 +160,7 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     for line in ("sessions   3", "episodes   6", "templates", "deleted first@1"):
         assert line in said
     assert "`journeyman playbook --write FILE`" in said
-    assert "`journeyman forget --undo --project acme/shop`, then" in said
+    assert "`journeyman forget --undo`" in said
     unknown = program("playbook", "acme/shop", code=1).stderr
     assert "was forgotten" in unknown
     assert where(jm) == {"templates", "exports"}  # the description, which a person wrote
@@ -177,20 +175,6 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     assert jm.playbook("acme/shop") == before
     nothing = program("forget", "--matching", "no such words", "--yes").stdout
     assert "nothing to forget" in nothing
-
-
-@table(
-    ("chosen", "undone_by"),
-    [
-        (["--matching", "sparrow"], "`journeyman forget --undo b-other`"),
-        (["--matching", CANARY], "`journeyman forget --undo SESSION`"),
-        (["aa-first"], "`journeyman forget --undo aa-first`"),
-        (["--project", "acme/shop"], "`journeyman forget --undo --project acme/shop`"),
-        (["--source", "claude_code"], "`journeyman forget --undo --source claude_code`"),
-    ],
-)
-def test_the_way_to_undo_is_shown(program: Command, chosen: list[str], undone_by: str) -> None:
-    assert undone_by in program("forget", *chosen, "--yes").stdout
 
 
 def test_a_terminal_shows_a_preview_and_asks_for_confirmation(
@@ -279,32 +263,23 @@ class TestQuarantine:
             "3f2b0000aaaaaaaa"
         ]
         assert program.json(*asked, "--project", "acme/site") == []
-        assert "and 1 more: --limit" in program(*asked, "-n", "1").stdout
-        assert len(program.json(*asked, "-n", "1")) == 1
         assert "Nothing in quarantine matches" in program(*asked, "--rule", "nosuch").stdout
-        assert "'x' is not a valid whole number" in program(*asked, "-n", "x", code=2).stderr
 
     def test_decisions_can_be_undone(self, program: Command, jm: Journeyman) -> None:
         asked = ("templates", "quarantine")
         refused = program(*asked, "release", "3f2a", code=1, typed="n\n")
         assert "Release 1 item?" in refused.stderr
         assert "git push --force origin main" in refused.stderr
-        refused = program(*asked, "delete", "3f2b", code=1, typed="n\n")
-        assert "Delete 1 item?" in refused.stderr
         said = program(*asked, "release", "3F2A", "--yes").stdout
         assert "Released 3f2a9c10" in said
         assert "To apply this: `journeyman learn`" in said
         assert jm.kept_out.released() == {"3f2a9c10aaaaaaaa"}
         (decided,) = program.json(*asked, "--decided")
         assert (decided["state"], decided["key"]) == ("released", "3f2a9c10aaaaaaaa")
-        assert "Deleted 3f2b0000" in program(*asked, "delete", "3f2b", "--yes").stdout
-        assert "Quarantine is empty" in program(*asked).stdout
-        assert (
-            "To apply this: `journeyman learn`" in program(*asked, "restore", "3f2a", "3f2b").stdout
-        )
+        assert "To apply this: `journeyman learn`" in program(*asked, "restore", "3f2a").stdout
         assert len(program.json(*asked)) == 2
         assert "Nothing in quarantine matches" in program(*asked, "--decided").stdout
-        assert "Use more characters" in program(*asked, "delete", "3f2", "-y", code=1).stderr
+        assert "Use more characters" in program(*asked, "release", "3f2", "-y", code=1).stderr
 
     def test_forgotten_sessions_leave_the_quarantine(self, program: Command) -> None:
         assert program.json("forget", "aa-first", "--yes")["kept_out"] == 2
@@ -389,5 +364,3 @@ def test_excluded_text_can_be_read_in_full(command: Command) -> None:
     assert len(found) == 3 + 3 * 12
     key = next(one["key"] for one in found if "branch-7" in one["text"])
     assert long in command(*asked, "show", key).stdout
-    listed = command(*asked, COLUMNS="80").stdout
-    assert f"and {len(found) - 30} more" in listed

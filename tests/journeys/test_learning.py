@@ -287,7 +287,7 @@ class TestOpen:
         typed = tools if name == "-" else None
         told = asked_here(working, "open", TASK, "--tools", given, typed=typed)
         assert told.stdout == "[]\n"
-        assert "does not fit the current tools" in told.stderr
+        assert "No example fits" in told.stderr
 
     def test_escape_sequences_are_neutralised(self, learned: Command) -> None:
         task = "Rename the files"

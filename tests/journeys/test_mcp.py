@@ -22,7 +22,7 @@ from mcp.types import CallToolResult, TextContent, Tool
 from tests.conversations import stock_keeping
 from tests.program import Command
 from tests.tables import table
-from tests.validators import anthropic_faults, openai_faults, responses_faults
+from tests.validators import openai_faults
 from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
@@ -159,11 +159,6 @@ class TestCalls:
         # Profile.
         assert server.json("profile")["sessions"] == 3
         assert server.json("profile", session_id="bad")["error_rate"]["errors"] == 5
-        groups = server.json("profile", by="source")["groups"]
-        errors = {group["source"]: group["error_rate"]["errors"] for group in groups}
-        assert errors == {"shed": 0, "barn": 5}
-        (group,) = server.json("profile", source="shed", by="type")["groups"]
-        assert (group["sessions"], group["calls"]) == (2, 28)
 
         # Compare and compress-check.
         compared = server.json(
@@ -185,23 +180,9 @@ class TestCalls:
         text = server.call("opening", task=TASK)
         assert text.startswith("=== Journeyman")
         assert "look_up" in text
-        assert text == server.call("opening", task=TASK, format="text")
-
-        # Formats for programs.
-        faults = {
-            "openai": openai_faults,
-            "responses": responses_faults,
-            "anthropic": anthropic_faults,
-        }
-        for form, faults_of in faults.items():
-            answer = server.json("opening", task=TASK, format=form)
-            assert faults_of(answer["messages"]) == []
-            assert answer["patterns"] == len(answer["reasons"]) > 0
-            assert answer["system"]
 
         # Tools and limits.
-        one = server.json("opening", task=TASK, max_patterns=1, format="openai")
-        assert one["patterns"] == 1
+        assert "Example 1 of 1" in server.call("opening", task=TASK, max_patterns=1)
         assert server.call("opening", task=TASK, budget_tokens=1).startswith("Nothing to show. ")
         for tools in ([LOOK_UP], json.dumps([LOOK_UP])):
             fitting = server.call("opening", task=TASK, tools=tools)
@@ -227,11 +208,9 @@ class TestWrongCalls:
         [
             ("opening", {}, "opening needs task"),
             ("opening", {"task": TASK, "template": "nothing"}, "no template 'nothing'"),
-            ("opening", {"task": TASK, "format": "xml"}, "Choose one of: text, openai,"),
             ("opening", {"task": TASK, "tools": "hammer"}, "does not fit (type: 'object')"),
             ("opening", {"task": TASK, "tools": [{}]}, "Tool 1 has no name"),
             ("opening", {"task": TASK, "max_patterns": 0}, "(minimum: 1)"),
-            ("profile", {"by": "colour"}, "Choose one of: tool, model,"),
             ("profile", {"session": "bad"}, "no parameter 'session'"),
             ("opening", {"query": TASK}, "no parameter 'query'. It takes: task (required), proj"),
             ("search_sessions", {"limit": 5}, "search_sessions needs query"),

@@ -1,7 +1,6 @@
 """`journeyman forget`: removes what was learned."""
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,6 @@ _MAX_NAMES = 5
 @context.command()
 @click.argument("session", required=False, default="", metavar="[SESSION]")
 @option("--project NAME|DIR", "Forget what was learned in this project.", default="")
-@option("--source NAME", "Forget what was learned from this recorder.", default="")
 @option("--matching TEXT", "Forget what contains this literal text, in any case.")
 @flag("--dry-run", "Show what would be removed, and remove nothing.")
 @flag("--undo", "Allow what was forgotten to be learned again.")
@@ -39,7 +37,7 @@ def forget(
     as_json: bool,
     **where: Any,
 ) -> None:
-    """Remove what was learned from a session, a project or a recorder, or what contains a text.
+    """Remove what was learned from a session or a project, or what contains a text.
 
     Removes episodes, patterns, vectors and quarantined items. Playbooks and openings no longer use
     them, and templates lose the affected patterns; a template with none left is deleted. None
@@ -49,8 +47,7 @@ def forget(
 
     Examples:
       journeyman forget 0442a060 --dry-run
-      journeyman forget --project acme/shop
-      journeyman forget --source codex --yes
+      journeyman forget --project acme/shop --yes
       journeyman forget --matching "db-7.internal"
       journeyman forget --list
       journeyman forget --undo 0442a060
@@ -59,13 +56,11 @@ def forget(
         context.print_result(journeyman.forgotten.list(), _show_list, as_json=as_json)
         return
     if not (any(where.values()) or matching is not None):
-        raise click.UsageError(
-            "Name what to forget: a session, a project, a source, or --matching TEXT."
-        )
+        raise click.UsageError("Name what to forget: a session, a project, or --matching TEXT.")
     if undo:
         if dry_run or matching is not None:
             raise click.UsageError(
-                "--undo takes a session, a project or a source: `journeyman forget --list` shows "
+                "--undo takes a session or a project: `journeyman forget --list` shows "
                 "what can be undone."
             )
         context.print_result(journeyman.unforget(**where), _show_undone, as_json=as_json)
@@ -81,24 +76,11 @@ def forget(
             return
         click.confirm("Forget this?", abort=True, err=True)
     forgotten = journeyman.forget(**where, matching=matching)
-    if matching is not None:
-        ids = forgotten.sessions
-        where["session"] = ids[0] if len(ids) == 1 else "SESSION"
-    undo_by = _undo_command(where)
-    context.print_result(forgotten, partial(_show, undo_by=undo_by), as_json=as_json)
+    context.print_result(forgotten, partial(_show, is_done=True), as_json=as_json)
 
 
-def _undo_command(where: Mapping[str, str]) -> str:
-    words = ["journeyman", "forget", "--undo"]
-    for name, value in where.items():
-        words += [value] if name == "session" else [f"--{name}", value] if value else []
-    return shlex.join(filter(None, words))
-
-
-def _show(console: Console, forgotten: Forgotten, undo_by: str = "") -> None:
-    """Show what was removed, with the command that undoes it; without `undo_by`, show what would be
-    removed.
-    """
+def _show(console: Console, forgotten: Forgotten, *, is_done: bool = False) -> None:
+    """Show what was removed, or would be."""
     if forgotten.is_empty and not forgotten.sessions:
         console.print("Nothing that was learned contains this: nothing to forget.")
         return
@@ -114,14 +96,14 @@ def _show(console: Console, forgotten: Forgotten, undo_by: str = "") -> None:
         "quarantine": f"{forgotten.kept_out:,}" if forgotten.kept_out else "",
         "templates": "; ".join(templates),
     }
-    console.print(Text("Forgotten:" if undo_by else "This would be forgotten:", style="bold"))
+    console.print(Text("Forgotten:" if is_done else "This would be forgotten:", style="bold"))
     formatting.print_fields(
         console, {f"  {name}": value for name, value in fields.items()}, width=13, wrap=True
     )
-    if undo_by:
+    if is_done:
         note = (
             "Sessions and files with a playbook stay as they are; `journeyman playbook --write "
-            f"FILE` updates a file. To undo this: `{undo_by}`, then `journeyman learn`."
+            "FILE` updates a file. To undo this: `journeyman forget --undo`, `journeyman learn`."
         )
         console.print(formatting.safe_text(note), soft_wrap=True)
 

@@ -216,7 +216,6 @@ def _show_explained(console: Console, opening: Opening) -> None:
         console.print(formatting.table(*numbers, "command", numbers=numbers, rows=rows))
     for title, lines in (
         ("Recurring mistakes", [*map(mistake_line, briefing.mistakes)]),
-        ("Files that similar requests used", briefing.files),
         ("Similar requests", [*map(episode_line, briefing.episodes)]),
     ):
         if lines:

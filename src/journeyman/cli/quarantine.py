@@ -1,4 +1,4 @@
-"""`journeyman templates quarantine`: list, show, release, delete, restore."""
+"""`journeyman templates quarantine`: list, show, release, restore."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,12 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, number, option
+from journeyman.cli.context import flag, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import Quarantined
 
-_DEFAULT_LIMIT = 30
 _KEY_LENGTH = 8
 _MAX_SESSIONS = 10
 
@@ -22,7 +21,7 @@ _MAX_SESSIONS = 10
 @click.group(
     cls=context.DefaultGroup,
     default="list",
-    usage="[list] [OPTIONS] | show KEY | release KEY... | delete KEY... | restore KEY...",
+    usage="[list] [OPTIONS] | show KEY | release KEY... | restore KEY...",
     no_args_is_help=False,
 )
 def quarantine() -> None:
@@ -63,37 +62,29 @@ def _show(console: Console, item: Quarantined) -> None:
 
 def _show_list(console: Console, items: Sequence[Quarantined]) -> None:
     options = click.get_current_context().params
-    limit = options["limit"] or _DEFAULT_LIMIT
     if not items:
         is_filtered = any(options[name] for name in ("rule", "project", "decided"))
         empty = "Quarantine is empty: nothing waits for a decision."
         console.print("Nothing in quarantine matches." if is_filtered else empty)
         return
-    console.print(formatting.fit_table(items[:limit], _COLUMNS, console.width), "", sep="\n")
-    formatting.print_remainder(console, len(items), limit, ": --limit shows them")
-    for verb in ("show", "restore") if options["decided"] else ("show", "release", "delete"):
+    console.print(formatting.fit_table(items, _COLUMNS, console.width), "", sep="\n")
+    for verb in ("show", "restore" if options["decided"] else "release"):
         hint = f"journeyman templates quarantine {verb} {items[0].key[:_KEY_LENGTH]}"
         console.print(Text(hint, style="dim"))
 
 
-def _up_to_limit(items: Sequence[Quarantined]) -> Sequence[Quarantined]:
-    return items[: click.get_current_context().params["limit"]]
-
-
-@context.command(quarantine, "list", render=_show_list, to_json=_up_to_limit, is_paged=True)
+@context.command(quarantine, "list", render=_show_list, is_paged=True)
 @option("--rule RULE", "Only items of this rule, or of rules that begin with it.")
 @context.project_option
-@flag("--decided", "List released and deleted items instead.")
-@number("-n --limit N", f"Number of items to show (default {_DEFAULT_LIMIT}; with --json all).")
-def list_(journeyman: Journeyman, *, rule: str | None, **filters: Any) -> Sequence[Quarantined]:
+@flag("--decided", "List released items instead.")
+def list_(journeyman: Journeyman, **filters: Any) -> Sequence[Quarantined]:
     """List items that wait for a decision, those found in most sessions first.
 
     Examples:
       journeyman templates quarantine list
       journeyman templates quarantine list --rule git.push --project .
     """
-    del filters["limit"]
-    return journeyman.kept_out.list(rule=rule, **filters)
+    return journeyman.kept_out.list(**filters)
 
 
 @context.command(quarantine, render=_show, is_paged=True)
@@ -112,38 +103,16 @@ def _show_decision(done: str, _console: Console, items: Sequence[Quarantined]) -
         click.echo(
             formatting.one_line(f"{done} {item.key[:_KEY_LENGTH]}  {item.rule}  {item.text}", 100)
         )
-    if done != "Deleted":
-        click.echo("To apply this: `journeyman learn`. Until then, nothing changes.")
+    click.echo("To apply this: `journeyman learn`. Until then, nothing changes.")
 
 
 _keys = click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 
 
-def _add_decision(name: str, question: str, help_text: str) -> None:
-    """Add a command that shows items, asks for confirmation, and stores the decision."""
-
-    @context.command(
-        quarantine, name, help=help_text, render=partial(_show_decision, f"{name}d".capitalize())
-    )
-    @_keys
-    @context.yes_option
-    def _decide(journeyman: Journeyman, *, keys: Sequence[str], yes: bool) -> Sequence[Quarantined]:
-        if not yes:
-            console = Console(stderr=True, highlight=False)
-            for key in keys:
-                _show(console, journeyman.kept_out.get(key))
-                console.print()
-            items = formatting.pluralize(len(keys), "item")
-            click.confirm(question.format(items), abort=True, err=True)
-        decided: Sequence[Quarantined] = getattr(journeyman.kept_out, name)(
-            keys, by=context.user_name()
-        )
-        return decided
-
-
-_add_decision(
-    "release",
-    "Release {}? Agents will see this.",
+@context.command(quarantine, render=partial(_show_decision, "Released"))
+@_keys
+@context.yes_option
+def release(journeyman: Journeyman, *, keys: Sequence[str], yes: bool) -> Sequence[Quarantined]:
     """Allow items to be learned after all, if a rule was wrong about them.
 
     The next `journeyman learn` learns from them; until then, nothing changes. `restore` undoes
@@ -152,20 +121,15 @@ _add_decision(
     Examples:
       journeyman templates quarantine release 3f2a9c10
       journeyman templates quarantine release 3f2a9c10 81be07d2 --yes
-    """,
-)
-_add_decision(
-    "delete",
-    "Delete {}? Deleted items stay excluded from learning.",
-    """Remove items from the list. They stay excluded from learning and are not listed again.
-
-    `restore` undoes this. To remove what was learned around them, use `journeyman forget`.
-
-    Examples:
-      journeyman templates quarantine delete 3f2a9c10
-      journeyman templates quarantine delete 3f2a9c10 81be07d2 --yes
-    """,
-)
+    """
+    if not yes:
+        console = Console(stderr=True, highlight=False)
+        for key in keys:
+            _show(console, journeyman.kept_out.get(key))
+            console.print()
+        items = formatting.pluralize(len(keys), "item")
+        click.confirm(f"Release {items}? Agents will see this.", abort=True, err=True)
+    return journeyman.kept_out.release(keys, by=context.user_name())
 
 
 @context.command(quarantine, render=partial(_show_decision, "Restored"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import msgspec
@@ -16,7 +16,6 @@ from journeyman.records import SessionOverview
 from journeyman.records.errors import WrongInput
 from journeyman.records.fragment import ExportedSession
 from journeyman.records.message import openai_messages
-from journeyman.store.search import SearchOrder
 
 _raw_option = flag("--raw", "Show secrets and personal data instead of placeholders.")
 
@@ -50,7 +49,7 @@ def list_(
     if as_json:
         context.print_json([_as_json(row) for row in rows])
         return
-    if not rows and (message := context.no_match_message(journeyman, filters)):
+    if not rows and (message := journeyman.sessions.no_match(**filters)):
         raise WrongInput(message)
     console = formatting.console()
     if_empty = "No sessions are stored. `journeyman import` imports sessions."
@@ -149,9 +148,6 @@ def _document(
 @context.command(sessions, is_paged=True)
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
 @context.session_options
-@choice(
-    "--sort", "Show the best matches first, or the newest.", get_args(SearchOrder), default="best"
-)
 @number("-n --limit", "Number of messages to show.", default=20)
 @_raw_option
 def search(
@@ -171,7 +167,7 @@ def search(
 
     Examples:
       journeyman sessions search permission denied
-      journeyman sessions search 'pyt*' --sort newest
+      journeyman sessions search 'pyt*'
       journeyman sessions search '"no such file"' --source codex
       journeyman sessions search timeout --project . --since '2 weeks'
     """
@@ -183,7 +179,7 @@ def search(
         short_ids = context.short_ids(hit.session for hit in hits)
         session_view.print_hits(formatting.console(), hits, short_ids)
     else:
-        no_match = context.no_match_message(journeyman, filters)
+        no_match = journeyman.sessions.no_match(**filters)
         click.echo(f"No message contains {formatting.one_line(words, 200)}. {no_match}".strip())
     if not hits:
         click.get_current_context().exit(1)

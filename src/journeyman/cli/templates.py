@@ -165,7 +165,7 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
 
 @context.command(templates, render=_show_created)
 @click.argument("session", required=False)
-@option("--name", "Name of the template (default: from the session's title).")
+@option("--name", "Name of the template (default: the session's id).")
 @option(
     "--type", "Type of the template (default: from the calls).", dest="task_type", type=TASK_TYPE
 )

@@ -344,22 +344,20 @@ class ExperienceFacade(Rooms):
         session: str = "",
         *,
         project: Path | str = "",
-        source: str = "",
         matching: str | None = None,
         dry_run: bool = False,
     ) -> "Forgotten":
-        """Remove everything learned from a session, a project or a source, or everything that
+        """Remove everything learned from a session or a project, or everything that
         contains a text, and never learn it again. The recorded sessions stay. With `dry_run`,
         nothing is removed.
         """
         if matching is None:
-            found = self.forgotten.forget(
-                session, project=self.project_named(project), source=source, dry_run=dry_run
-            )
-        elif session or project or source:
+            name = self.project_named(project)
+            found = self.forgotten.forget(session, project=name, dry_run=dry_run)
+        elif session or project:
             raise WrongInput(
-                "Both a text and a session, project or source were passed. Forget one of "
-                "them, then the other."
+                "Both a text and a session or project were passed. Forget one of them, then the "
+                "other."
             )
         else:
             found = self.forgotten.forget_matching(matching, dry_run=dry_run)
@@ -367,13 +365,11 @@ class ExperienceFacade(Rooms):
             self._store.host_sessions.drop_content()
         return found
 
-    def unforget(
-        self, session: str = "", *, project: Path | str = "", source: str = ""
-    ) -> Sequence[SessionId]:
+    def unforget(self, session: str = "", *, project: Path | str = "") -> Sequence[SessionId]:
         """Allow forgotten sessions, named as in `forget`, to be learned from again by the next
         `learn`, and return their ids. Patterns that were removed from templates do not come back.
         """
-        return self.forgotten.undo(session, project=self.project_named(project), source=source)
+        return self.forgotten.undo(session, project=self.project_named(project))
 
     def opening(
         self,
@@ -462,7 +458,10 @@ class ExperienceFacade(Rooms):
         """Return the playbook of a project, given by name or by a folder in it: commands that work,
         recurring mistakes, frequently used files. `bots` is that of `opening`.
         """
-        return self._opening_builder.playbook(self.project_named(project), bots=bots)
+        from journeyman.templates.playbook import project_playbook
+
+        rows = self._store.episodes.rows()
+        return project_playbook(self.project_named(project), rows, bots=bots)
 
     def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
         """Return the recurring mistakes of these sessions that have a known fix, most frequent

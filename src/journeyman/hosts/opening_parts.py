@@ -58,13 +58,12 @@ def unseen(opening: Opening, shown: Iterable[str]) -> Opening:
         if f"command {one.name}" not in seen and not is_everyday(one.name)
     )
     mistakes = tuple(one for one in briefing.mistakes if f"mistake {one.error}" not in seen)
-    files = tuple(path for path in briefing.files if f"file {path}" not in seen)
     episodes = tuple(one for one in briefing.episodes if f"request {one.intent}" not in seen)
     choices = tuple(one for one in opening.choices if f"request {one.pattern.intent}" not in seen)
     nearest = next(_requests(opening), "")
-    if nearest in seen or not (episodes or choices or files or mistakes):
+    if nearest in seen or not (episodes or choices or mistakes):
         return Opening(task=opening.task, note="The session has seen all that fits.")
-    rest = replace(briefing, commands=commands, mistakes=mistakes, files=files, episodes=episodes)
+    rest = replace(briefing, commands=commands, mistakes=mistakes, episodes=episodes)
     return replace(opening, briefing=rest, choices=choices)
 
 
@@ -73,7 +72,6 @@ def parts(opening: Opening) -> Iterator[str]:
     briefing = opening.briefing
     yield from (f"command {one.name}" for one in briefing.commands)
     yield from (f"mistake {one.error}" for one in briefing.mistakes)
-    yield from (f"file {path}" for path in briefing.files)
     yield from _requests(opening)
 
 
@@ -140,7 +138,6 @@ def _explain(record: HostSession) -> str:
         counted = {
             "commands": briefing.commands,
             "recurring mistakes": briefing.mistakes,
-            "files": briefing.files,
             "earlier requests": briefing.episodes,
         }
         kinds = [f"{len(items)} {name}" for name, items in counted.items() if items]

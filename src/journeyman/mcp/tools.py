@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -17,9 +17,7 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import ConfirmationStatus
 from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS
 from journeyman.records.errors import BadSetting, WrongInput
-from journeyman.reliability import By
 from journeyman.templates import warm_session_answers
-from journeyman.templates.opening import Form
 from journeyman.templates.warm_session import SCHEMA, Arguments, validated_arguments, warm_session
 
 if TYPE_CHECKING:
@@ -122,11 +120,6 @@ _PLATFORM = _text("Only sessions from this platform, such as cli, telegram, disc
         "max_patterns": _number(
             1, 50, MOST_PATTERNS, "Maximum number of examples. Few are better than many."
         ),
-        "format": _text(
-            "text to read it yourself; the others are message lists for programs.",
-            enum=["text", *(form for form in get_args(Form) if form != "text")],
-            default="text",
-        ),
     },
     "task",
 )
@@ -135,14 +128,11 @@ def opening(journeyman: Journeyman, arguments: Arguments) -> object:
     before you start on a task that needs tools. The examples show how calls are made; names and
     values in them belong to other tasks. If nothing is similar enough, it says so: then just begin.
     """
-    form = arguments.pop("format", "text")
     # A host starts the server in the folder that its agent works in.
     result = journeyman.opening(
         arguments.pop("task"), project=arguments.pop("project", "."), **arguments
     )
-    if form == "text":
-        return result.messages("text") or f"Nothing to show. {result.note}"
-    return warm_session_answers.opening_answer(result, form)
+    return result.messages("text") or f"Nothing to show. {result.note}"
 
 
 @_offer(
@@ -157,23 +147,16 @@ def opening(journeyman: Journeyman, arguments: Arguments) -> object:
             "default": False,
             "description": "Also count housekeeping tools, such as memory and todo.",
         },
-        "by": _text(
-            "Group the error rates by this, instead of the whole profile.",
-            enum=[*get_args(By)],
-        ),
     },
     reads_only=True,
 )
 def profile(journeyman: Journeyman, arguments: Arguments) -> object:
     """How often tool calls failed in recorded sessions, by tool and by length of session, each rate
     with its 95 % interval, and whether the agent gets better within a session. Use it when asked
-    how reliable an agent, a tool or a session is; `by` groups the rates by tool, model, source,
-    platform, project, day, length or type of task.
+    how reliable an agent, a tool or a session is.
     """
-    session, by = arguments.pop("session_id", None), arguments.pop("by", None)
-    if by is None:
-        return warm_session_answers.profile_answer(journeyman.profile(session, **arguments))
-    return warm_session_answers.groups_answer(by, journeyman.grouped(by, session, **arguments))
+    session = arguments.pop("session_id", None)
+    return warm_session_answers.profile_answer(journeyman.profile(session, **arguments))
 
 
 @_offer(

@@ -28,7 +28,7 @@ class KeptOut(Struct, frozen=True, kw_only=True):
     number: int
 
 
-QuarantineState = Literal["kept out", "released", "deleted"]
+QuarantineState = Literal["kept out", "released"]
 """`kept out`: not decided yet. `released`: it may be learned. `deleted`: it stays excluded and is
 no longer listed."""
 

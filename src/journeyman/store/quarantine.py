@@ -40,7 +40,7 @@ _RELEASED = sa.select(quarantine_decisions.c.key).where(
 
 
 class Quarantine(Repository):
-    """What was excluded (`jm.kept_out`): list, get, release, delete, restore. A key can be
+    """What was excluded (`jm.kept_out`): list, get, release, restore. A key can be
     abbreviated to any prefix that only one key has, ignoring case. `clock` dates decisions.
     """
 
@@ -52,18 +52,16 @@ class Quarantine(Repository):
         self,
         *,
         rule: str | None = None,
-        session: str | None = None,
         project: str | None = None,
         decided: bool = False,
     ) -> Sequence[Quarantined]:
         """Return what waits for a decision, or what was `decided`; what occurs in most sessions
-        comes first. `rule` is a rule, or a prefix of several rules that ends before a dot;
-        `session` is a complete id.
+        comes first. `rule` is a rule, or a prefix of several rules that ends before a dot.
         """
         entries = [
             entry
-            for entry in self._by_key(session=session, project=project).values()
-            if (entry.state != "kept out") == decided
+            for entry in self._by_key(project).values()
+            if (entry.state == "released") == decided
             and (rule is None or f"{entry.rule}.".startswith(f"{rule.rstrip('.')}."))
         ]
         entries.sort(key=lambda entry: (-len(entry.sessions), entry.rule, entry.key))
@@ -83,10 +81,6 @@ class Quarantine(Repository):
         """
         return self._decide(keys, "released", by)
 
-    def delete(self, keys: Iterable[str], *, by: str = "") -> Sequence[Quarantined]:
-        """Remove these from the list; they stay excluded. Otherwise like `release`."""
-        return self._decide(keys, "deleted", by)
-
     def restore(self, keys: Iterable[str]) -> Sequence[Quarantined]:
         """Withdraw the decisions about these: they are excluded and listed again."""
         return self._decide(keys, "kept out")
@@ -97,29 +91,21 @@ class Quarantine(Repository):
         by_key = self._by_key()
         entries = [_find(key, by_key) for key in dict.fromkeys(keys)]
         changed = [entry.key for entry in entries if entry.state != state]
-        # Only a new or withdrawn release changes what a session teaches.
-        relearned = [
-            entry.key for entry in entries if (entry.state == "released") != (state == "released")
-        ]
         decision = {"decision": state, "decided_at": self._clock(), "decided_by": storable(by)}
         with self._writing("deciding about the quarantine") as connection:
             wait_for_learners(connection)
             delete_in(connection, quarantine_decisions.c.key, changed)
-            if changed and state != "kept out":
+            if changed and state == "released":
                 values = [{"key": key, **decision} for key in changed]
                 connection.execute(quarantine_decisions.insert(), values)
             query = sa.select(kept_out.c.session_row).distinct()
-            rows = [row[0] for row in select_in(connection, query, kept_out.c.key, relearned)]
+            rows = [row[0] for row in select_in(connection, query, kept_out.c.key, changed)]
             delete_in(connection, mined.c.session_row, rows)
         decided = self._by_key()
         return [decided[entry.key] for entry in entries if entry.key in decided]
 
-    def _by_key(
-        self, *, session: str | None = None, project: str | None = None
-    ) -> dict[str, Quarantined]:
+    def _by_key(self, project: str | None = None) -> dict[str, Quarantined]:
         query = _EXCLUSIONS.where(*conditions(project=project))
-        if session is not None:
-            query = query.where(sessions.c.id == session)
         rows_by_key: defaultdict[str, list[sa.Row[Any]]] = defaultdict(list)
         with self._reading("reading the quarantine") as connection:
             for row in connection.execute(query):

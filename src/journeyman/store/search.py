@@ -7,16 +7,13 @@ syntax error.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import SearchHit, ToolCall
-from journeyman.records.errors import WrongInput
 from journeyman.store.tables import messages, sessions
-
-SearchOrder = Literal["best", "newest"]
 
 _WORD = re.compile(r"[^\W_]+")
 _SNIPPET_CHARACTERS = 150
@@ -113,23 +110,18 @@ def find_messages(
     query: str,
     filters: Sequence[sa.ColumnElement[bool]],
     *,
-    order: SearchOrder,
     limit: int,
     redacted: bool,
 ) -> list[SearchHit]:
-    """Return the best or the newest matches in the filtered sessions; none if the query contains no
-    word. Copies of messages are left out. If `redacted`, secrets are replaced in what is shown.
+    """Return the best matches in the filtered sessions; none if the query contains no word or too
+    many. Copies of messages are left out. If `redacted`, secrets are replaced in what is shown.
     """
     query_phrases = phrases(query)
     words = [word for phrase in query_phrases for word in phrase.words]
-    if not words or max(map(len, words)) > _LONGEST_WORD:
+    if not 0 < len(words) <= _MAX_WORDS or max(map(len, words)) > _LONGEST_WORD:
         return []
-    if len(words) > _MAX_WORDS:
-        raise WrongInput(
-            f"The query has {len(words):,} words. Search for {_MAX_WORDS} words or fewer."
-        )
     # The texts are read in a second step: the first one visits every match.
-    matches = connection.execute(_ranking(connection, query_phrases, filters, order).limit(limit))
+    matches = connection.execute(_ranking(connection, query_phrases, filters).limit(limit))
     row_ids = [row.row_id for row in matches]
     if not row_ids:
         return []
@@ -177,7 +169,6 @@ def _ranking(
     connection: sa.Connection,
     query_phrases: Sequence[Phrase],
     filters: Sequence[sa.ColumnElement[bool]],
-    order: SearchOrder,
 ) -> sa.Select[Any]:
     """The statement that finds the row ids of the matches, in order."""
     statement: sa.Select[Any] = sa.select(messages.c.row_id)
@@ -196,7 +187,7 @@ def _ranking(
     if filters:
         statement = statement.join(sessions, sessions.c.row_id == messages.c.session_row)
     newest = (messages.c.at.is_(None), messages.c.at.desc(), messages.c.row_id.desc())
-    return statement.order_by(*((rank, *newest) if order == "best" else newest))
+    return statement.order_by(rank, *newest)
 
 
 def _fts5_phrase(phrase: Phrase) -> str:

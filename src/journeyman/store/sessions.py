@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from os.path import commonprefix
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import msgspec
 import sqlalchemy as sa
@@ -33,8 +33,8 @@ from journeyman.store.copies import holders_of_copies, refresh
 from journeyman.store.engine import Repository
 from journeyman.store.patterns import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
-from journeyman.store.search import SearchOrder, erase_deleted_words, find_messages
-from journeyman.store.session_filters import SessionFilters, conditions, why_no_match
+from journeyman.store.search import erase_deleted_words, find_messages
+from journeyman.store.session_filters import SessionFilters, conditions, matches_none
 from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
 
 LONGEST_LINEAGE = 1000
@@ -56,10 +56,9 @@ _MESSAGES = (
 
 
 class SessionQuery(SessionFilters, total=False):
-    """The filters, limit and offset of `Sessions.list`."""
+    """The filters and the limit of `Sessions.list`."""
 
     limit: int | None
-    offset: int
 
 
 class Sessions(Repository):
@@ -68,7 +67,7 @@ class Sessions(Repository):
     """
 
     def list(
-        self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[SessionFilters]
+        self, *, limit: int | None = None, **filters: Unpack[SessionFilters]
     ) -> list[SessionOverview]:
         """Return sessions, newest first; those without a time come last. Filters are project,
         source, platform, model, tag, since, until, min_messages, subagents and warm: with an
@@ -78,7 +77,7 @@ class Sessions(Repository):
         query = sessions.select().where(*conditions(**filters))
         query = query.order_by(columns.started_at.desc().nulls_last(), columns.row_id)
         with self._reading("listing sessions") as connection:
-            session_rows = connection.execute(query.limit(limit).offset(offset)).all()
+            session_rows = connection.execute(query.limit(limit)).all()
             return _overviews(connection, session_rows)
 
     def get(self, session_id: str) -> SessionOverview:
@@ -176,21 +175,18 @@ class Sessions(Repository):
         self,
         query: str,
         *,
-        sort: SearchOrder = "best",
         limit: int = 20,
         redacted: bool = False,
         **filters: Unpack[SessionFilters],
     ) -> Sequence[SearchHit]:
         """Return messages that contain all the words, in their text or in their calls: the best
-        matches first, or the newest. Words in double quotes must occur together; `pyt*` finds all
+        matches first. Words in double quotes must occur together; `pyt*` finds all
         words that start with it. Only the head of a tool's result is searched. `redacted` replaces
         the secrets in what is shown.
         """
         with self._reading("searching") as connection:
             selected = conditions(**filters)
-            return find_messages(
-                connection, query, selected, order=sort, limit=limit, redacted=redacted
-            )
+            return find_messages(connection, query, selected, limit=limit, redacted=redacted)
 
     def totals(self) -> Sequence[SourceTotals]:
         """Return sessions, messages, calls and tokens by source, the largest first."""
@@ -258,13 +254,16 @@ class Sessions(Repository):
             statement = sessions.update().where(these, columns.opening == "")
             connection.execute(statement.values(opening=opening_id))
 
-    def no_match(self, **filters: Unpack[SessionQuery]) -> str:
-        """Explain why no session matches these filters: which of them excludes all, and what values
-        exist. Empty if sessions match, or none are stored.
-        """
-        chosen = {name: value for name, value in filters.items() if name not in ("limit", "offset")}
+    def no_match(self, *, limit: int | None = None, **filters: Unpack[SessionFilters]) -> str:
+        """Say that no session matches these filters; empty if one does, or none are stored."""
         with self._reading("listing sessions") as connection:
-            return why_no_match(connection, cast("SessionFilters", chosen))
+            if limit == 0 or not matches_none(connection, filters):
+                return ""
+        bots = "" if filters.get("bots", True) else " Sessions of bots are left out: pass --bots."
+        named = [
+            f"{name} {value!r}" for name, value in filters.items() if value not in (None, False)
+        ]
+        return f"No stored session matches: {', '.join(named)}.{bots}"
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates

@@ -28,7 +28,7 @@ _LONGEST_RESULT = 80
 
 class Briefing(Struct, frozen=True, kw_only=True):
     """The commands that the task is likely to need, likeliest first; mistakes that are common in
-    such work; files that near requests used; and further episodes, each in a line. `sessions`
+    such work; and further episodes, each in a line. `sessions`
     counts the sessions behind it, `bots` those of bots that were left out; `project` is empty for
     the whole library. Without `for_task` it is about the project as a whole, most common first.
     """
@@ -38,14 +38,13 @@ class Briefing(Struct, frozen=True, kw_only=True):
     bots: int = 0
     commands: tuple[PlaybookCommand, ...] = ()
     mistakes: tuple[PlaybookMistake, ...] = ()
-    files: tuple[str, ...] = ()
     episodes: tuple[Pattern, ...] = ()
     for_task: bool = True
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.commands or self.mistakes or self.files or self.episodes)
+        return not (self.commands or self.mistakes or self.episodes)
 
 
 def is_briefing(text: str) -> bool:
@@ -69,9 +68,6 @@ def briefing_text(briefing: Briefing) -> str:
     title = f"Commands that work{here}, {order}:"
     parts += _section(title, map(usage_line, briefing.commands))
     parts += _section(f"Mistakes that recur{here}:", map(mistake_line, briefing.mistakes))
-    if briefing.files:
-        which = "that such requests used" if briefing.for_task else "used most"
-        parts.append(f"Files {which}: {', '.join(briefing.files)}")
     parts += _section("Earlier requests like this one:", map(episode_line, briefing.episodes))
     return "\n\n".join(parts)
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from journeyman.models.embedder import DIMENSIONS, Embedder
 from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookMistake
-from journeyman.records.session import BOT_PLATFORMS
 from journeyman.store.episodes import EpisodeRow
 from journeyman.templates.agent_tools import SHELLS
 from journeyman.templates.briefing import Briefing, briefing_text, mistake_line, usage_line
@@ -43,18 +42,11 @@ LEAST_SCORE = -4.4
 """The maximum number of commands shown, and how likely each must be. Both are set so that about one
 shown command in seven is used: a longer list is not foresight."""
 
-_COMMANDS_SHARE, _MISTAKES_SHARE, _FILES_SHARE = 0.45, 0.25, 0.05
-_MOST_MISTAKES, _MOST_FILES, _MISTAKE_NEIGHBOURS = 8, 5, 60
-_FILE_NEIGHBOURS = 12
-"""A file is shown if at least two of this many nearest episodes used it."""
+_COMMANDS_SHARE, _MISTAKES_SHARE = 0.45, 0.25
+_MOST_MISTAKES, _MISTAKE_NEIGHBOURS = 8, 60
 
 _LINE_OVERHEAD = 3
 """Tokens that a line costs in addition to its text."""
-
-
-def of_people(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
-    """Return the episodes in which a person spoke; where only bots did, all of them."""
-    return [row for row in rows if row.platform.lower() not in BOT_PLATFORMS] or [*rows]
 
 
 LikelyCommand = tuple[PlaybookCommand, float]
@@ -206,10 +198,8 @@ def build_briefing(
         for mistake in _mistakes_by_nearness(experience, ranked)
         if tools is None or mistake.tool in tools or (mistake.tool == SHELL and has_shell)
     ][:_MOST_MISTAKES]
-    files = _recurring_files(experience, ranked)
     commands_fit = _fit(map(usage_line, commands), budget * _COMMANDS_SHARE, count)
     mistakes_fit = _fit(map(mistake_line, mistakes), budget * _MISTAKES_SHARE, count)
-    files_fit = _fit(files, budget * _FILES_SHARE, count, overhead=1)
     playbook = experience.playbook
     briefing = Briefing(
         project=playbook.project,
@@ -217,12 +207,11 @@ def build_briefing(
         bots=playbook.bots,
         commands=tuple(commands[:commands_fit]),
         mistakes=tuple(mistakes[:mistakes_fit]),
-        files=tuple(files[:files_fit]),
     )
     while not briefing.is_empty and count(briefing_text(briefing)) > budget:
         # Drop the least important line.
         more_mistakes = len(briefing.mistakes) > len(briefing.commands)
-        field = "files" if briefing.files else "mistakes" if more_mistakes else "commands"
+        field = "mistakes" if more_mistakes else "commands"
         fewer = {field: getattr(briefing, field)[:-1]}
         briefing = msgspec.structs.replace(briefing, **fewer)
     return briefing
@@ -239,11 +228,9 @@ def project_briefing(experience: Experience, budget: int, count: CountTokens) ->
     return msgspec.structs.replace(briefing, for_task=False)
 
 
-def _fit(
-    lines: Iterable[str], room: float, count: CountTokens, overhead: int = _LINE_OVERHEAD
-) -> int:
+def _fit(lines: Iterable[str], room: float, count: CountTokens) -> int:
     """Return how many of these lines, from the first, there is room for."""
-    costs = accumulate(count(line) + overhead for line in lines)
+    costs = accumulate(count(line) + _LINE_OVERHEAD for line in lines)
     return sum(1 for _ in takewhile(lambda cost: cost <= room, costs))
 
 
@@ -259,20 +246,3 @@ def _mistakes_by_nearness(
     return sorted(
         experience.playbook.mistakes, key=lambda mistake: -times[mistake.tool, mistake.error]
     )
-
-
-def _recurring_files(experience: Experience, ranked: Sequence[Ranked]) -> list[str]:
-    """Return the files that several of the nearest episodes used, most used first; none if the
-    episodes are of several projects.
-    """
-    if not experience.project:
-        return []
-    uses: Counter[str] = Counter()
-    for hit in ranked[:_FILE_NEIGHBOURS]:
-        episode = experience.at(hit.row)
-        if not episode.quarantined:
-            uses.update({file.path for file in episode.facts.files})
-    recurring = sorted(
-        (path for path in uses if uses[path] > 1), key=lambda path: (-uses[path], path)
-    )
-    return recurring[:_MOST_FILES]

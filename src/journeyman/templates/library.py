@@ -23,9 +23,8 @@ from journeyman.records import (
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
-from journeyman.redaction.redactor import Redactor
 from journeyman.store.patterns import merged_by_id
-from journeyman.store.session_filters import SessionFilters, describe, leave_out_bots
+from journeyman.store.session_filters import SessionFilters, leave_out_bots
 from journeyman.store.store import Store
 from journeyman.templates.examples import CountTokens, example_tokens
 from journeyman.templates.learner import Learner
@@ -33,12 +32,12 @@ from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS
 from journeyman.templates.mining.miner import type_of
 from journeyman.templates.mining.safety import why_unsafe
 from journeyman.templates.names import (
+    LONGEST_NAME,
     checked_tags,
     checked_template,
     checked_template_name,
     checked_type,
     parse_reference,
-    suggested_name,
 )
 from journeyman.templates.sanitizer import clean_pattern
 
@@ -99,8 +98,8 @@ class Library:
             raise BadTemplate(f"{reason} Import more sessions, or lower the number of messages.")
         if not patterns:
             raise BadTemplate(
-                f"None of the {scanned} matching sessions ({describe(filters)}) teaches "
-                "anything. Run `journeyman learn` to see the reasons."
+                f"None of the {scanned} matching sessions teaches anything. Run `journeyman learn` "
+                "to see the reasons."
             )
         judged = self._judged(qualified)
         template = Template(
@@ -135,8 +134,7 @@ class Library:
         """
         overview = None if session_id is None else self._store.sessions.get(session_id)
         if name is None and overview is not None:
-            title = Redactor().text(overview.session.title)
-            name = suggested_name(title, overview.session.id)
+            name = re.sub(r"[^\w.-]", "-", overview.session.id)[:LONGEST_NAME]
         if name is None or (overview is None and not addendum.strip()):
             raise WrongInput(
                 "A template without a session needs a name and an addendum. Pass --name and "

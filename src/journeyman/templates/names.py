@@ -18,8 +18,6 @@ from journeyman.text.invisible import INVISIBLE_CHARACTERS
 
 LONGEST_NAME = 80
 LONGEST_TAG = 40
-_LONGEST_SUGGESTED_NAME = 40
-_WORD = re.compile(r"[^\W_]+")
 
 _VERSION = re.compile(r"[1-9][0-9]{0,8}\Z")
 _UNSEEN = re.compile(f"[{INVISIBLE_CHARACTERS}]")
@@ -52,16 +50,6 @@ def parse_reference(reference: str) -> tuple[str, int | None]:
             "1 or greater, as in web@3."
         )
     return checked_template_name(name), int(version)
-
-
-def suggested_name(title: str, fallback: str) -> str:
-    """Return a short name made from a session's title, or else from the fallback."""
-    for text in (title, fallback):
-        words = _WORD.findall(unicodedata.normalize("NFC", text.lower()))
-        name = "-".join(words)[:_LONGEST_SUGGESTED_NAME].rstrip("-")
-        if _is_name(name):
-            return name
-    return "template"
 
 
 def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:

@@ -14,8 +14,6 @@ from journeyman.models.chat_template import distinct_sentences
 from journeyman.models.embedder import Embedder
 from journeyman.records import Pattern, PatternId, Template
 from journeyman.records.errors import WrongInput
-from journeyman.records.playbook import Playbook
-from journeyman.records.project import is_in_project
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
 from journeyman.templates.agent_tools import KNOWN_TOOLS, SHELLS, as_shell_call
@@ -24,11 +22,11 @@ from journeyman.templates.examples import episode_pattern, example_tokens, note_
 from journeyman.templates.experience import (
     Experience,
     build_briefing,
-    of_people,
     project_briefing,
 )
 from journeyman.templates.opening import Choice, Opening
 from journeyman.templates.opening_text import note
+from journeyman.templates.playbook import of_project
 from journeyman.templates.ranking import (
     Bm25,
     Index,
@@ -39,12 +37,12 @@ from journeyman.templates.ranking import (
     words,
 )
 from journeyman.templates.selection import (
+    NOTHING_FITS,
     Candidate,
     OpeningLimits,
     select,
     select_in_order,
     too_far_message,
-    why_empty,
     why_not_selected,
 )
 from journeyman.templates.tool_schemas import LiveTools
@@ -143,23 +141,13 @@ class OpeningBuilder:
                 self._experiences = {}
                 self._revision = revision
             if key not in self._experiences:
-                found = [
-                    row for row in self._rows if not project or is_in_project(row.project, project)
-                ]
-                rows = found if bots else of_people(found)
-                left_out = {row.session for row in found} - {row.session for row in rows}
+                rows, left_out = of_project(self._rows, project, bots=bots)
                 self._experiences[key] = (
-                    Experience(project, rows, self._embedder, bots=len(left_out))
+                    Experience(project, rows, self._embedder, bots=left_out)
                     if rows or not project
                     else self.experience(bots=bots)
                 )
             return self._experiences[key]
-
-    def playbook(self, project: str, *, bots: bool = False) -> Playbook:
-        """Return a project's playbook; an empty one if nothing was learned in the project."""
-        experience = self.experience(project, bots=bots)
-        is_own = project and experience.project == project
-        return experience.playbook if is_own else Playbook(project=project)
 
     def for_project(self, project: str, tokens: int) -> Opening:
         """Return the opening of a session in a project before its task is known."""
@@ -227,7 +215,7 @@ class OpeningRequest:
             return self._no_room()
         choices = select(candidates, remaining, self._live, self._tool_affinity())
         if not choices:
-            return Opening(task=self._task, note=why_empty(candidates, remaining, self._live))
+            return Opening(task=self._task, note=NOTHING_FITS if candidates else "")
         return self._assembled(briefing, choices, for_small_model=limits.alike)
 
     def from_template(self, template: Template) -> Opening:
@@ -248,9 +236,7 @@ class OpeningRequest:
             choices = select_in_order(candidates, remaining, self._live)
         reference = f"{template.name}@{template.version}"
         opening = self._assembled(Briefing(), choices, addendum=addendum, template=reference)
-        reason = ""
-        if not choices:
-            reason = why_empty(candidates, remaining, self._live) or "It has no patterns."
+        reason = "" if choices else NOTHING_FITS if patterns else "It has no patterns."
         return replace(opening, note=f"From the template {reference}. {reason}".strip())
 
     def _nearest_patterns(self, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -7,8 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from journeyman.records import CommandUse, FileUse, Mistake, SessionId
 from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookFile, PlaybookMistake
+from journeyman.records.project import is_in_project
+from journeyman.records.session import BOT_PLATFORMS
 from journeyman.redaction.redactor import Redactor
 from journeyman.store.episodes import EpisodeRow
 
@@ -42,6 +46,26 @@ def _sessions(sightings: _Sightings) -> set[SessionId]:
 
 def _last_at(sightings: _Sightings) -> float | None:
     return max((episode.at for episode, _ in sightings if episode.at is not None), default=None)
+
+
+def of_project(
+    rows: Sequence[EpisodeRow], project: str, *, bots: bool
+) -> tuple[list[EpisodeRow], int]:
+    """Return the episodes of a project, of all without a name, and how many sessions of bots are
+    left out. Unless `bots`, only people's episodes are returned; where only bots spoke, all.
+    """
+    found = [row for row in rows if not project or is_in_project(row.project, project)]
+    people = [row for row in found if row.platform.lower() not in BOT_PLATFORMS]
+    kept = found if bots or not people else people
+    return kept, len({row.session for row in found} - {row.session for row in kept})
+
+
+def project_playbook(project: str, rows: Sequence[EpisodeRow], *, bots: bool) -> Playbook:
+    """Return a project's playbook; an empty one if nothing was learned in the project."""
+    kept, left_out = of_project(rows, project, bots=bots) if project else ([], 0)
+    if not kept:
+        return Playbook(project=project)
+    return replace(build_playbook(project, kept), bots=left_out)
 
 
 def build_playbook(project: str, episodes: Sequence[EpisodeRow]) -> Playbook:

@@ -1,4 +1,4 @@
-"""Forgets what was learned: from a session, a project or a recorder, or wherever a text occurs in
+"""Forgets what was learned: from a session or a project, or wherever a text occurs in
 it. What is forgotten is not learned again until that is undone.
 """
 
@@ -8,7 +8,6 @@ from journeyman.records import SessionId
 from journeyman.records.errors import UnknownSession, WrongInput
 from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.removals import TextMatch
-from journeyman.store.session_filters import SessionFilters
 from journeyman.store.store import Store
 from journeyman.templates.mining.requests import requests
 from journeyman.templates.opening_text import opening_length
@@ -16,20 +15,18 @@ from journeyman.templates.opening_text import opening_length
 
 class Removal:
     """Forgets what was learned (`jm.forgotten`): forget, forget_matching, undo, list. What to
-    forget is a session, a project or a source, one of the three.
+    forget is a session or a project, one of the two.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
 
-    def forget(
-        self, session: str = "", *, project: str = "", source: str = "", dry_run: bool = False
-    ) -> Forgotten:
+    def forget(self, session: str = "", *, project: str = "", dry_run: bool = False) -> Forgotten:
         """Remove all that was learned there; with `dry_run`, only report it. Raises WrongInput and
         UnknownSession.
         """
-        sessions = self._sessions(session, project, source)
+        sessions = self._sessions(session, project)
         selected = {id_: frozenset((EVERY_REQUEST,)) for id_ in sessions}
         return self._store.forgotten.forget(selected, at=self._clock(), dry_run=dry_run)
 
@@ -49,21 +46,19 @@ class Removal:
             selected, at=self._clock(), matching=text, dry_run=dry_run
         )
 
-    def undo(
-        self, session: str = "", *, project: str = "", source: str = ""
-    ) -> Sequence[SessionId]:
+    def undo(self, session: str = "", *, project: str = "") -> Sequence[SessionId]:
         """Allow forgotten sessions to be learned from again, and return them. Raises WrongInput if
         there were none.
         """
         forgotten = [entry.session for entry in self.list()]
         try:
-            selected: Iterable[str] = self._sessions(session, project, source)
+            selected: Iterable[str] = self._sessions(session, project)
         except UnknownSession:  # it may have been deleted since
             selected = [id_ for id_ in forgotten if session and id_.startswith(session)]
         restored = self._store.forgotten.undo([id_ for id_ in selected if id_ in set(forgotten)])
         if not restored:
             raise WrongInput(
-                f"Nothing learned from {session or project or source!r} was forgotten. "
+                f"Nothing learned from {session or project!r} was forgotten. "
                 "`journeyman forget --list` shows what was."
             )
         return restored
@@ -72,18 +67,14 @@ class Removal:
         """Return the sessions that are forgotten, whole or in part, the latest first."""
         return self._store.forgotten.list()
 
-    def _sessions(self, session: str, project: str, source: str) -> Sequence[SessionId]:
-        if sum(map(bool, (session, project, source))) != 1:
-            raise WrongInput(
-                "Say what to forget: a session, a project or a source, one at a time, or a text "
-                "with --matching."
-            )
+    def _sessions(self, session: str, project: str) -> Sequence[SessionId]:
+        if bool(session) == bool(project):
+            raise WrongInput("Say what to forget: a session, a project, or a text with --matching.")
         if session:
             return [self._store.sessions.get(session).session.id]
-        filters = SessionFilters(project=project) if project else SessionFilters(source=source)
-        found = self._store.sessions.list(**filters)
+        found = self._store.sessions.list(project=project)
         if not found:
-            reason = self._store.sessions.no_match(**filters)
+            reason = self._store.sessions.no_match(project=project)
             raise UnknownSession(reason or "No session is stored, so nothing was learned.")
         return [overview.session.id for overview in found]
 

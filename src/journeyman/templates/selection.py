@@ -99,15 +99,7 @@ class OpeningLimits(Struct, frozen=True, kw_only=True):
     alike: bool = False
 
 
-def why_empty(
-    candidates: Sequence[Candidate], limits: OpeningLimits, live: LiveTools | None
-) -> str:
-    """Return why no candidate was chosen, or an empty text if there were no candidates."""
-    nearest = sorted(candidates, key=lambda candidate: -(candidate.similarity or 0.0))
-    if not nearest:
-        return ""
-    reason = why_not_selected(nearest[0], limits, live)
-    return f"Nothing similar can be shown. The nearest: {reason}." if reason else ""
+NOTHING_FITS = "No example fits the limits and the current tools."
 
 
 def too_far_message(best: float, floor: float) -> str:

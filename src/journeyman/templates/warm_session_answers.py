@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the reports load numpy and scipy, which an agent that start
     from journeyman.reliability.profile import Profile, ToolProfile
     from journeyman.reliability.rates import Difference, Rate
     from journeyman.reliability.warm_up import Median, WarmUp
-    from journeyman.templates.opening import MessageForm, Opening
+    from journeyman.templates.opening import Opening
 
 MOST_TOOLS = 15
 MOST_STEPS = 10
@@ -61,20 +61,6 @@ def profile_answer(profile: Profile) -> Answer:
         "learning": _learning(profile.learning),
         "warm_up": _warm_up(profile.warm_up),
         **_note(profile.note),
-    }
-
-
-def groups_answer(by: By, groups: Sequence[Group]) -> Answer:
-    """Return error rates in groups, the largest first."""
-    from journeyman.reliability.rates import shown_with_worst  # noqa: PLC0415 - loads numpy
-
-    return {
-        "by": by,
-        "groups": [
-            {**_row(by, group.name, group), **_learning(group.learning)}
-            for group in shown_with_worst(groups, MOST_TOOLS, lambda group: group.rate)
-        ],
-        "more_groups": max(0, len(groups) - MOST_TOOLS),
     }
 
 
@@ -157,9 +143,9 @@ def templates_answer(templates: Sequence[Template]) -> Answer:
     }
 
 
-def opening_answer(opening: Opening, form: MessageForm = "openai") -> Answer:
+def opening_answer(opening: Opening) -> Answer:
     """Return an opening as messages, with the note on the examples in `system` too."""
-    messages = opening.messages(form)
+    messages = opening.messages()
     return {
         "message_count": len(messages),
         "messages": messages,

@@ -24,13 +24,11 @@ FULL = Briefing(
     sessions=5,
     commands=(COMMAND,),
     mistakes=(MISTAKE,),
-    files=("a.py", "b.py"),
     episodes=(pattern("Book a seat", "book"),),
 )
 HEADINGS = {
     "commands": "Commands that work here",
     "mistakes": "Mistakes that recur here",
-    "files": "Files that such requests used: a.py, b.py",
     "episodes": "Earlier requests like this one:",
 }
 
@@ -42,7 +40,6 @@ def test_complete_text():
         "Commands that work here, likeliest for this task first:\n- `make test`\n\n"
         'Mistakes that recur here:\n- Edit: "not read" in 4 sessions. '
         "Fixed by Read, then Edit again.\n\n"
-        "Files that such requests used: a.py, b.py\n\n"
         'Earlier requests like this one:\n- "Book a seat": book(id=1) → printed "ok"'
     )
 

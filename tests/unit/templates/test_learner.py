@@ -210,10 +210,10 @@ class TestOpenings:
             ({"budget_tokens": 0}, "no room"),
             ({"budget_tokens": 40}, "no room"),
             ({"max_patterns": 0}, "no room"),
-            ({"tools": []}, "not offered"),
-            ({"tools": [{"name": "drive", "input_schema": {"type": "object"}}]}, "not offered"),
+            ({"tools": []}, "No example fits"),
+            ({"tools": [{"name": "drive", "input_schema": {"type": "object"}}]}, "No example fits"),
             ({"floor": 1.1}, "similar enough"),
-            ({"budget_tokens": 130}, "too long"),
+            ({"budget_tokens": 130}, "No example fits"),
         ],
         ids=["0", "40", "none", "no-tools", "other-tools", "floor", "small"],
     )
@@ -288,9 +288,7 @@ class TestTemplates:
 
     def test_build_fails_if_no_session_teaches(self, jm):
         record(jm, "lost", LOST, outcome=0.0)
-        with pytest.raises(
-            BadTemplate, match=r"None .* matching sessions \(minimum of 1 messages, "
-        ):
+        with pytest.raises(BadTemplate, match="1 matching sessions teaches"):
             jm.templates.build("x", min_messages=1)
 
     @table("name", ["../x", "/etc/passwd", "a\x00b", "x" * 300, "", ".", "a/b", "a@b"])
@@ -311,14 +309,9 @@ class TestTemplates:
         template = filled.templates.create("order")
         assert template.origin == "created"
         assert template.task_type == "mixed"
-        assert template.name.startswith("please-return-the-shoes")
+        assert template.name == "order"
         named = filled.templates.create("order", name="Mine", task_type="research", max_examples=1)
         assert (named.name, named.task_type, len(named.patterns)) == ("Mine", "research", 1)
-
-        # A derived name is redacted.
-        turns = (user("Write to bob.smith@corp.example at once"), call("send"), agent("Sent."))
-        record(filled, "mail", turns)
-        assert filled.templates.create("mail").name == "write-to-email-1-at-once"
 
     @table(("session", "reason"), [("lost", "not a success"), ("nope", "no session 'nope'")])
     def test_create_needs_a_session_that_teaches(self, filled, session, reason):

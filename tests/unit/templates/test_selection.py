@@ -5,7 +5,7 @@ from tests.turns import pattern
 
 from journeyman.records import Step
 from journeyman.templates.opening import Choice
-from journeyman.templates.selection import Candidate, OpeningLimits, select, why_empty
+from journeyman.templates.selection import Candidate, OpeningLimits, select, why_not_selected
 from journeyman.templates.tool_schemas import LiveTools
 
 LIMITS = OpeningLimits(tokens=1_000)
@@ -89,7 +89,7 @@ def test_unfit_patterns_are_never_selected(unfit, reason):
     live = LiveTools.read([{"name": "book", "input_schema": schema}])
     good = candidate("fits", steps=(Step(tool="book", arguments='{"id": "x"}'),))
     assert intents(chosen(unfit, good, live=live)) == {"fits"}
-    assert reason in why_empty([unfit], LIMITS, live)
+    assert reason in why_not_selected(unfit, LIMITS, live)
 
 
 def test_order_and_reasons():
