@@ -51,6 +51,11 @@ from journeyman.text.display import visible
 
 POLICY = """
 requester_limit = 100000
+
+[[rules]]
+action = "run_script"
+tier = "ask"
+file_params = ["script"]
 """
 
 
@@ -130,13 +135,24 @@ def test_story_02_agent_text_cannot_deceive(server: ConfirmServer) -> None:
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_story_03_operand_changed_after_the_approval(server: ConfirmServer) -> None:
-    details = {"script": "deploy.sh", "cwd": "/srv", "env": {"PATH": "/bin"}}
+def test_story_03_operand_changed_after_the_approval(server: ConfirmServer, tmp_path: Path) -> None:
+    script = tmp_path / "deploy.sh"
+    script.write_text("echo harmless\n")
+    details = {"script": str(script), "cwd": "/srv", "env": {"PATH": "/bin"}}
     card = server.submit(action="run_script", details=details)
+    assert list(card["context"]["files"]) == [str(script)]
     approve(server, card)
+    script.write_text("rm -rf ~\n")
+    drifted = redeem(server, card)
+    assert (drifted.status_code, code(drifted)) == (409, "changed")
+    script.unlink()
+    assert code(redeem(server, card)) == "changed"
+    script.write_text("echo harmless\n")
     for other in ({"cwd": "/"}, {"env": {"PATH": "/evil:/bin"}}, {"timeout": 1}):
         assert code(redeem(server, card, details={**details, **other})) == "changed"
     assert redeem(server, card, details=details).status_code == 200
+    relative = {"action": "run_script", "description": "d", "details": {"script": "deploy.sh"}}
+    assert server.post("/confirm", server.agent(), relative).status_code == 400
 
 
 def test_story_04_service_computes_the_digest_over_everything(

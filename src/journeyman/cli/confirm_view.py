@@ -4,6 +4,7 @@ escapes, and nothing is truncated on the card that a person decides on.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from difflib import unified_diff
 from typing import Any
 
 import msgspec
@@ -63,6 +64,9 @@ def show_card(console: Console, card: Card) -> None:
     for heading, value in (("parameters", card.details), ("changed by a person to", card.edited)):
         if value is not None:
             show_parameters(console, Text(heading, style="bold"), value)
+    for line in changed_lines(card.approved_details.get("arguments")):
+        style = {"-": "red", "+": "green"}.get(line[:1], "")
+        console.print(Text(f"  {visible(line)}", style=style), soft_wrap=True)
     console.print(Text("the agent's own words (not verified)", style="bold"))
     for line in card.description.split("\n"):
         console.print(Text(f"  | {visible(line)}", style="dim"), soft_wrap=True)
@@ -74,6 +78,24 @@ def show_card(console: Console, card: Card) -> None:
         )
         console.print(Text(f"warning: {hidden_text}", style="bold yellow"), soft_wrap=True)
     _show_fields(console, {"digest": visible(card.digest)})
+
+
+def changed_lines(arguments: object) -> list[str]:
+    """Return the change of a file that a tool's arguments describe, as lines of a diff."""
+    if not isinstance(arguments, dict):
+        return []
+    if isinstance(edits := arguments.get("edits"), list):
+        return [line for edit in edits for line in changed_lines(edit)]
+    old, new, patch = "", None, ""
+    for name, text in arguments.items():
+        if isinstance(text, str):
+            old = text if name in ("old_string", "oldString") else old
+            new = text if name in ("new_string", "newString", "new_source", "content") else new
+            patch = text if "*** Begin Patch\n" in text else patch
+    if patch or new is None:
+        return patch.splitlines()
+    before = old.split("\n") if old else []
+    return [*unified_diff(before, new.split("\n"), lineterm="")][2:]
 
 
 def _vote(card: Card, vote: CastVote) -> str:

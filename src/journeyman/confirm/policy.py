@@ -55,6 +55,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Requests allowed per hour; see `Policy.rate_limit_of` and `automatic_limit_of`."""
     channels: Annotated[tuple[Channel, ...], Meta(min_length=1)] = ()
     self_approval: bool | None = None
+    file_params: _Names = ()
     """Parameters that name files, whose content is bound to the approval."""
     reason: str = ""
 
@@ -216,13 +217,15 @@ def _contains_name(listed: str, action: str) -> bool:
 
 
 def edit_problem(rule: Rule, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return which changed parameters must not be changed, or an empty string."""
+    """Return which changed parameters must not be changed, or an empty string. A parameter that
+    names a file cannot change, because the file's content is bound to the request.
+    """
     missing = object()
     forbidden = [
         name
         for name in {**before, **after}
         if not same_json(before.get(name, missing), after.get(name, missing))
-        and not (rule.edits is True or name in (rule.edits or ()))
+        and (name in rule.file_params or not (rule.edits is True or name in (rule.edits or ())))
     ]
     names = ", ".join(map(repr, forbidden[:5]))
     return names and f"The policy does not allow changing {names}. Deny the request instead."

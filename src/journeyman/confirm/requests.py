@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from journeyman.confirm.audit import audited_details
 from journeyman.confirm.credentials import actor_of, may_decide
-from journeyman.confirm.digest import digest_of, fingerprint_of
+from journeyman.confirm.digest import digest_of, file_digests, fingerprint_of
 from journeyman.confirm.policy import Policy, spellings_of
 from journeyman.confirm.schemas import Accepted, Granted, LimitState
 from journeyman.confirm.whitelist import entry_for
@@ -87,15 +87,18 @@ def settled_refusal(card: Confirmation) -> Refusal:
 
 def prepare(submission: Submission, policy: Policy, *, has_channels: bool = True) -> Confirmation:
     """Return the card of a submission, without what only the transaction knows. `has_channels` says
-    whether people can be notified. Raise WrongInput if the details have no canonical form.
+    whether people can be notified. Raise WrongInput if the details have no canonical form, or name
+    files that cannot be bound.
     """
     rule, id_ = policy.rule_for(submission.action), secrets.token_hex(16)
+    files = file_digests(submission.details, rule.file_params)
     card = Confirmation(
         **{name: getattr(submission, name) for name in _SUBMITTED_FIELDS},
         id=ConfirmationId(id_),
         short_id=id_[:6],
         tier=rule.tier,
         rule=rule.why,
+        context={"files": files} if rule.file_params else {},
         nonce=secrets.token_hex(16),
         submitted_digest="",
         digest="",
@@ -264,15 +267,17 @@ def redeem(
     digest: str,
     *,
     details: dict[str, Any] | None = None,
+    drift: str = "",
 ) -> Granted | Refusal:
     """Use up an approval; the grant is the audit entry that records it. `details` are what is about
-    to run, if the caller states them.
+    to run, if the caller states them; `drift` is what changed outside since the request, if
+    anything.
     """
     card, refusal = checked_card(ledger, id_)
     actor = actor_of(by)
     if card is None or by.kind != "agent" or card.requester != by.name:
         return ledger.refused(actor, unknown(id_))
-    refusal = refusal or _redeem_refusal(ledger, card, digest, details)
+    refusal = refusal or _redeem_refusal(ledger, card, digest, details, drift)
     if refusal is None and TIERS[policy.rule_for(card.action).tier].is_forbidden:
         message = f"The policy now forbids {card.action}. The action must not be done."
         refusal = Refusal("forbidden_action", message)
@@ -284,7 +289,7 @@ def redeem(
 
 
 def _redeem_refusal(
-    ledger: Ledger, card: Confirmation, digest: str, details: dict[str, Any] | None
+    ledger: Ledger, card: Confirmation, digest: str, details: dict[str, Any] | None, drift: str
 ) -> Refusal | None:
     if card.status == "expired":
         return settled_refusal(card)
@@ -297,10 +302,9 @@ def _redeem_refusal(
     if card.redeem_by is not None and ledger.now >= card.redeem_by:
         message = "This approval was not used in time and is no longer valid. Ask again."
         return Refusal("lapsed", message, {"redeem_by": card.redeem_by})
-    if digest != card.digest or not (details is None or is_bound(card, details)):
-        message = (
-            "What is about to run is not what was approved. Ask again with what would run now."
-        )
+    if drift or digest != card.digest or not (details is None or is_bound(card, details)):
+        message = f"What is about to run is not what was approved{drift and f': {drift}'}. "
+        message += "Ask again with what would run now."
         return Refusal("changed", message, {"digest": card.digest})
     return None
 

@@ -18,9 +18,10 @@ from journeyman.confirm.audit import Anchor, verify
 from journeyman.confirm.broadcast import Hub, until_none
 from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.decisions import decide
+from journeyman.confirm.digest import file_digests
 from journeyman.confirm.policy import Policy
 from journeyman.confirm.requests import cancel, expire_due, prepare, redeem, submit
-from journeyman.confirm.schemas import Accepted, LoggedIn, Verified
+from journeyman.confirm.schemas import Accepted, Granted, LoggedIn, Verified
 from journeyman.confirm.whitelist import add_entry, revoke_entry
 from journeyman.records.confirmation import (
     AuditKind,
@@ -168,7 +169,6 @@ class Service:
     """Raise OutsideProblem if the database cannot be written to now."""
     log_out = _writes(credentials.log_out)
     cancel = _writes(cancel)
-    redeem = _writes(redeem, by_policy=True)
     decide = _writes(decide, by_policy=True)
     add_to_whitelist = _writes(add_entry, by_policy=True)
     revoke = _writes(revoke_entry)
@@ -250,6 +250,23 @@ class Service:
         with self._hub.listener(id_ or "") as changes:
             async for card in until_none(changes):
                 yield card
+
+    async def redeem(
+        self, id_: str, by: Credential, digest: str, details: dict[str, Any] | None = None
+    ) -> Granted | Refusal:
+        return await asyncio.to_thread(self._redeem, id_, by, digest, details)
+
+    def _redeem(
+        self, id_: str, by: Credential, digest: str, details: dict[str, Any] | None
+    ) -> Granted | Refusal:
+        card, drift, policy = self.confirmations.find(id_), "", self.policy
+        if card is not None and (bound := card.context.get("files")):
+            try:
+                now = file_digests(card.approved_details, policy.rule_for(card.action).file_params)
+                drift = "" if now == bound else "a file that it names has changed since then"
+            except WrongInput as error:
+                drift = str(error)
+        return self.write(redeem, policy, id_, by, digest=digest, details=details, drift=drift)
 
     def record_notice(self, id_: str, notice: Notice) -> None:
         """Record whether people were notified. The card then shows it."""

@@ -95,7 +95,7 @@ class CardFields(Struct, Generic[Time], frozen=True, kw_only=True):
     details: dict[str, Any]
     edited: dict[str, Any] | None = None
     context: dict[str, Any] = {}
-    """What the service itself bound to the request; the digest covers it."""
+    """What the service itself bound to the request: the digests of the files it names."""
     requester: str
     claimed: str = ""
     session_key: str = ""

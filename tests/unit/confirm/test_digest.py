@@ -1,6 +1,8 @@
-"""Digests bind a decision to the whole request."""
+"""Digests bind a decision to the whole request and to the content of the files that it names."""
 
 import hashlib
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from journeyman.confirm.digest import (
     canonical,
     digest_of,
     digest_of_json,
+    file_digests,
     fingerprint_of,
     same_json,
 )
@@ -106,3 +109,49 @@ def test_deeply_nested_values_have_no_digest() -> None:
 )
 def test_json_equality(one: object, other: object, same: bool) -> None:
     assert same_json(one, other) is same
+
+
+def test_files_are_bound_by_their_content(tmp_path: Path) -> None:
+    script, data = tmp_path / "run.sh", tmp_path / "data.csv"
+    script.write_bytes(b"echo 1\n")
+    data.write_bytes(b"x" * 3_000_000)
+    details = {"script": str(script), "inputs": [str(data), str(script)], "other": "/nowhere"}
+    before = file_digests(details, ("script", "inputs", "absent"))
+    assert before == {
+        str(script): "sha256:" + hashlib.sha256(b"echo 1\n").hexdigest(),
+        str(data): "sha256:" + hashlib.sha256(b"x" * 3_000_000).hexdigest(),
+    }
+    script.write_bytes(b"echo 2\n")
+    after = file_digests(details, ("script", "inputs"))
+    assert after[str(script)] != before[str(script)]
+    assert after[str(data)] == before[str(data)]
+
+
+@table(
+    ("path", "problem"),
+    [
+        pytest.param("run.sh", "not an absolute path", id="relative"),
+        pytest.param("/nowhere/at/all", "No such file", id="missing"),
+        pytest.param("/dev/null", "not a regular file", id="device"),
+        pytest.param("/", "Is a directory", id="folder"),
+        pytest.param("/a\0b", "null byte", id="zero-byte"),
+        pytest.param(7, "not an absolute path", id="number"),
+        pytest.param("", "not an absolute path", id="empty"),
+        pytest.param([["/etc/hosts"]], "parameter", id="list-in-a-list"),
+    ],
+)
+def test_unreadable_files_are_refused_by_parameter_name(path: object, problem: str) -> None:
+    with pytest.raises(WrongInput, match=problem) as caught:
+        file_digests({"script": path}, ("script",))
+    assert "'script'" in str(caught.value)
+
+
+def test_pipes_and_oversized_files_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(WrongInput, match="not a regular file"):
+        file_digests({"script": str(tmp_path / "pipe")}, ("script",))
+    file = tmp_path / "large"
+    file.write_bytes(b"12345")
+    assert file_digests({"f": str(file)}, ("f",), max_bytes=5)
+    with pytest.raises(WrongInput, match="too large"):
+        file_digests({"f": str(file)}, ("f",), max_bytes=4)

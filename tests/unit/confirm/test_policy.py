@@ -76,10 +76,11 @@ def test_similar_names_keep_their_rule(action: str) -> None:
 def test_weaker_rule_for_a_critical_action_keeps_only_its_strict_parts() -> None:
     easy = Rule(
         action="*", tier="ask", quorum=3, channels=("telegram", "api"), self_approval=True,
-        rate_limit=2,
+        rate_limit=2, file_params=("script",),
     )  # fmt: skip
     rule = Policy(rules=(easy,)).rule_for("delete_data")
     assert (rule.tier, rule.quorum, rule.rate_limit) == ("critical", 3, 2)
+    assert rule.file_params == ("script",)
     assert rule.channels == ("api",)
     assert rule.self_approval is False
 
@@ -174,6 +175,7 @@ quorum = 2
 edits = ["subject"]
 rate_limit = 30
 channels = ["page"]
+file_params = ["script"]
 self_approval = false
 reason = "mail leaves the company"
 
@@ -194,7 +196,7 @@ def test_policy_file_is_read(tmp_path: Path) -> None:
     read = read_policy(written(tmp_path, FILE), rate_limit=7)
     mail = Rule(
         action="send_email", tier="ask", quorum=2, edits=("subject",), rate_limit=30,
-        channels=("page",), self_approval=False,
+        channels=("page",), file_params=("script",), self_approval=False,
         reason="mail leaves the company",
     )  # fmt: skip
     assert read == Policy(
@@ -247,6 +249,7 @@ RULE = '[[rules]]\naction = "a"\ntier = "ask"\n'
         pytest.param(RULE + "channels = []", r"\.channels", id="no-channels"),
         pytest.param(RULE + 'channels = ["fax"]', r"'fax'.*\.channels", id="unknown-channel"),
         pytest.param(RULE + 'edits = "subject"', r"\.edits", id="edits"),
+        pytest.param(RULE + "file_params = [1]", r"\.file_params", id="file-params"),
         pytest.param(RULE + "reason = 1", r"\.reason", id="reason"),
     ],
 )

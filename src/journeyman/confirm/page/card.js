@@ -72,10 +72,15 @@ function outcome(card) {
 }
 
 function body(card, reading) {
+  const files = Object.keys(card.context ?? {}).length;
   return [
     el("section", {},
       el("h2", {}, card.edited ? "What would run, as changed by an approver" : "What would run"),
       table(card.approved_details, reading, card.details), raw(card.approved_details)),
+    files ? el("section", {}, el("h2", {}, "Bound files"),
+      el("p", { class: "hint" },
+        "Recorded by the service when the request arrived. If a file changes, the approval is void."),
+      table(card.context, reading)) : null,
     el("section", {}, el("h2", {}, "Digest"), el("code", { class: "digest" }, card.digest),
       el("p", { class: "hint" }, "Your decision applies to exactly this and nothing else.")),
     el("section", { class: "own-words" }, el("h2", {}, "In the agent's own words (not verified)"),

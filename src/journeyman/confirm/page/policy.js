@@ -14,6 +14,7 @@ function requirements(rule) {
     rule.edits === true ? "parameters can be changed" : null,
     rule.edits?.length ? `can be changed: ${rule.edits.join(", ")}` : null,
     rule.self_approval ? "the requester may approve" : null,
+    rule.file_params?.length ? `bound files: ${rule.file_params.join(", ")}` : null,
     rule.channels?.length ? `decided through ${rule.channels.join(", ")}` : null,
   ].filter(Boolean);
 }

@@ -115,7 +115,8 @@ async def redeem(
 ) -> api.Grant:
     """Redeem an approval, once. The grant permits exactly these details to be executed now."""
     card = await request.get_visible_card(confirmation_id)
-    granted = raise_if_refused(await request.service.redeem(card.id, request.user, **asdict(data)))
+    redeemed = await request.service.redeem(card.id, request.user, data.digest, data.details)
+    granted = raise_if_refused(redeemed)
     confirmation = granted.confirmation
     return to_schema(
         {
