@@ -156,7 +156,6 @@ def test_what_works_is_shown(experienced: Journeyman) -> None:
     opening = experienced.opening("run the tests", project="app")
     assert opening.briefing.commands[0].name == "mise run test"
     assert "`mise run test 2>&1 | tail -5`" in opening.system
-    assert "src/parser.py" in opening.system
     assert opening.tokens <= 1_500
     assert opening.messages() == experienced.opening("run the tests", project="app").messages()
 

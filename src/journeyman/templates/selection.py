@@ -99,7 +99,7 @@ class OpeningLimits(Struct, frozen=True, kw_only=True):
     alike: bool = False
 
 
-NOTHING_FITS = "No example fits the limits and the current tools."
+NOTHING_FITS = "No example fits: none is similar enough, short enough and for the current tools."
 
 
 def too_far_message(best: float, floor: float) -> str:

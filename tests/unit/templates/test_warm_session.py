@@ -236,7 +236,6 @@ class TestReliability:
         answer = json.loads(warm_session(shared, {"action": "profile", "source_filter": "nobody"}))
         assert answer["success"] is False
         assert "matches: origin 'nobody'" in answer["error"]
-        assert "shed, barn, telegram" in answer["error"]
 
     def test_profile_of_many_tools_stays_short(self, tmp_path: Path) -> None:
         messages = [{"role": "user", "content": "Go"}]
@@ -314,7 +313,7 @@ INVALID = {
     "a bad tag": ({"action": "list", "tags": ["x" * 50]}, "cannot be a tag"),
     "no session is long enough": (
         {"action": "build", "name": "x", "min_messages": 500},
-        "500 messages",
+        "min_messages 500",
     ),
     "a list": (["list"], "Pass a JSON object"),
     "nothing": (None, "Pass a JSON object"),
