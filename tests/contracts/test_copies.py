@@ -121,7 +121,7 @@ class TestForks:
             Lineage(parent=SessionId("fork"), kind="branch"),
         ]
         fork = store.sessions.get("fork").session
-        assert (fork.title, fork.started_at) == ("first request", START + 10)
+        assert (fork.title, fork.started_at) == ("second request", START + 10)
         assert store.sessions.get("parent").session.title == "first request"
         # The conversation is complete.
         assert copied(store, "fork") == [True] * 4 + [False] * 4
@@ -243,7 +243,7 @@ class TestChildren:
     def test_branch_copies_the_beginning(self, store: Store) -> None:
         overview = self.write_pair(store, [*self.PARENT[:6], "other", ">d", "<d"], "branch")
         assert copied(store, "child") == [True] * 6 + [False] * 3
-        assert (overview.calls, overview.session.title) == (1, "go")
+        assert (overview.calls, overview.session.title) == (1, "other")
 
     @pytest.mark.parametrize(
         ("child", "kind"),

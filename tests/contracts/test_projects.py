@@ -94,3 +94,8 @@ def test_folders_inside_repositories(store: Store) -> None:
     add(store, "c", project="none", git_branch="main")
     with store.writing() as writing:
         assert writing.repository_folders() == {"/x/cli": "cli"}
+
+
+def test_suggested_projects(store: Store) -> None:
+    fill(store)
+    assert "There are: ~/src/my_app, " in store.sessions.no_match(project="acme/my_ap")

@@ -21,11 +21,36 @@ def fill(store: Store) -> None:
             writing.finish()
 
 
-def test_the_filters_are_named(store: Store) -> None:
+def test_the_excluding_filter_is_named_with_the_values_that_exist(store: Store) -> None:
     fill(store)
-    told = store.sessions.no_match(platform="telegram", project="website", min_messages=1)
-    assert told.endswith("matches: platform 'telegram', project 'website', min_messages 1.")
-    assert store.sessions.no_match(source="claude", bots=False).endswith("pass --bots.")
+    rows = {
+        "None matches the project 'clo'. There are: website, github.com/acme/cli.": {
+            "project": "clo"
+        },
+        "None matches the recorder 'claude'. There are: hermes, codex.": {"source": "claude"},
+        "None matches the platform 'telegramm'. There are: telegram, cron.": {
+            "platform": "telegramm"
+        },
+        "None matches the recorder or platform 'x'. There are: hermes, codex, cron, telegram.": {
+            "origin": "x"
+        },
+        "None matches the model 'gpt-4'. There are: gpt-5.": {"model": "gpt-4"},
+        "None matches the tag 'Nightly'. There are: nightly, a.": {"tag": "Nightly"},
+        "None matches the minimum of 50 messages.": {"min_messages": 50},
+        "None matches the earliest start.": {"since": 1_900_000_000.0},
+    }
+    missed = {
+        expected: found
+        for expected, filters in rows.items()
+        if expected not in (found := store.sessions.no_match(**filters))  # type: ignore[arg-type]
+    }
+    assert not missed
+
+
+def test_filters_that_exclude_each_other(store: Store) -> None:
+    fill(store)
+    told = store.sessions.no_match(platform="telegram", project="website", source="hermes")
+    assert told.endswith("all of these: platform 'telegram', project 'website', recorder 'hermes'.")
 
 
 def test_nothing_to_explain(store: Store) -> None:

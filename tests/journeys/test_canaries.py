@@ -131,8 +131,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def mcp_answers(jm: Journeyman) -> Iterator[str]:
     tools = {tool.name: tool.run for tool in TOOLS}
     yield tools["profile"](jm, {})
-    for by in ("tool", "model", "project"):
-        yield tools["profile"](jm, {"by": by})
     yield tools["opening"](jm, {"task": TASK, "project": "shop", "max_patterns": 50})
     yield tools["search_sessions"](jm, {"query": "case", "limit": 50})
     yield tools["search_sessions"](jm, {"query": "deploy", "limit": 50})

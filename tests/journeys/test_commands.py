@@ -169,7 +169,7 @@ class TestSessions:
         total = len(filled.json("sessions", "list", "--limit", 1000))
         assert "1 session shown" in filled("sessions", "list", "--limit", 1).stdout
         assert "shown" not in filled("sessions", "list", "--limit", total).stdout
-        assert "source 'nosuch'" in filled("sessions", "list", "--source", "nosuch", code=1).stderr
+        assert "There are: " in filled("sessions", "list", "--source", "nosuch", code=1).stderr
         assert filled.json("sessions", "list", "--source", "nosuch") == []
 
     def test_show_and_its_parts(self, filled: Command) -> None:

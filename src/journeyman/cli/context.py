@@ -385,3 +385,11 @@ def session_options(command: Callable[..., None]) -> Callable[..., None]:
     for add_option in reversed(_SESSION_OPTIONS.values()):
         with_options = add_option(with_options)
     return with_options
+
+
+def no_match_message(journeyman: Journeyman, filters: SessionFilters) -> str:
+    """Return why no session matches these filters, and how to see all; empty if there are no
+    filters or no sessions are stored.
+    """
+    reason = journeyman.sessions.no_match(**filters)
+    return f"{reason} `journeyman sessions list` shows all sessions." if reason else ""

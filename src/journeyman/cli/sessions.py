@@ -49,7 +49,7 @@ def list_(
     if as_json:
         context.print_json([_as_json(row) for row in rows])
         return
-    if not rows and (message := journeyman.sessions.no_match(**filters)):
+    if not rows and (message := context.no_match_message(journeyman, filters)):
         raise WrongInput(message)
     console = formatting.console()
     if_empty = "No sessions are stored. `journeyman import` imports sessions."
@@ -179,7 +179,7 @@ def search(
         short_ids = context.short_ids(hit.session for hit in hits)
         session_view.print_hits(formatting.console(), hits, short_ids)
     else:
-        no_match = journeyman.sessions.no_match(**filters)
+        no_match = context.no_match_message(journeyman, filters)
         click.echo(f"No message contains {formatting.one_line(words, 200)}. {no_match}".strip())
     if not hits:
         click.get_current_context().exit(1)

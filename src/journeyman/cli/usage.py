@@ -39,7 +39,7 @@ def usage(
     if as_json:
         context.print_json(report)
         return
-    if not report.sessions and (message := journeyman.sessions.no_match(**filters)):
+    if not report.sessions and (message := context.no_match_message(journeyman, filters)):
         raise WrongInput(message)
     _show(formatting.console(), report)
 

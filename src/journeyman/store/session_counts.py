@@ -47,12 +47,17 @@ _COUNTED: sa.Select[Any] = (
 
 class SessionCounts(msgspec.Struct):
     """What the messages of a session say about it. `columns` are set as they are; the times and the
-    title, the first request, are used if nothing else states them.
+    title are used if nothing else states them. The title is that of the first request: a branch is
+    titled after its own first request, if it has one.
     """
 
     columns: dict[str, Any]
     times: list[float]
-    title: str
+    first_request: str
+    own_request: str
+
+    def title(self, lineage: str | None) -> str:
+        return (self.own_request if lineage == "branch" else "") or self.first_request
 
 
 def session_counts(connection: sa.Connection, row_id: int) -> SessionCounts:
@@ -63,7 +68,8 @@ def session_counts(connection: sa.Connection, row_id: int) -> SessionCounts:
     digests, called, answered = [], Counter[str](), Counter[str]()
     models, generations = Counter[str](), set()
     times, copied_times = list[float](), list[float]()
-    first_request, own_messages = "", 0
+    first_request, own_request = "", ""
+    own_messages = 0
     for digest, at, generation, model, role, tool_call_id, tool_calls, copied, words in counted:
         digests.append(counted_digest(digest, copied=copied))
         if at is not None:
@@ -75,6 +81,7 @@ def session_counts(connection: sa.Connection, row_id: int) -> SessionCounts:
         generations.add(generation)
         if model:
             models[model] += 1
+        own_request = own_request or words or ""
         called.update(call_ids(tool_calls))
         if role == "tool" and tool_call_id:
             answered[tool_call_id] += 1
@@ -89,8 +96,12 @@ def session_counts(connection: sa.Connection, row_id: int) -> SessionCounts:
     }
     if models:
         counts["model"] = models.most_common(1)[0][0]
-    title = truncate(" ".join(first_request.split()), _TITLE_CHARACTERS)
-    return SessionCounts(counts, times or copied_times, title)
+    titles = (_title(request) for request in (first_request, own_request))
+    return SessionCounts(counts, times or copied_times, *titles)
+
+
+def _title(request: str) -> str:
+    return truncate(" ".join(request.split()), _TITLE_CHARACTERS)
 
 
 def recount(connection: sa.Connection, row_id: int, before: SessionCounts) -> None:
@@ -101,6 +112,8 @@ def recount(connection: sa.Connection, row_id: int, before: SessionCounts) -> No
     session = connection.execute(sessions.select().where(this)).one()
     after = session_counts(connection, row_id)
     values = dict(after.columns)
+    if session.title in (before.first_request, before.own_request):
+        values["title"] = after.title(session.lineage)
     for name, furthest in (("started_at", min), ("ended_at", max)):
         derived = furthest(before.times, default=None)
         if getattr(session, name) == derived:

@@ -1,7 +1,12 @@
-"""The filters on sessions, as conditions on their rows."""
+"""The filters on sessions, as conditions on their rows and in words, and which of them excludes all
+stored sessions.
+"""
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, TypedDict, Unpack
 
 import msgspec
@@ -94,11 +99,63 @@ _CONDITIONS: dict[str, Callable[[Any], sa.ColumnElement[bool]]] = {
     "warm": lambda warm: (sessions.c.opening != "") == warm,
 }
 
+_COLUMNS = {"origin": ("source", "platform"), "tag": ("tags",)}
+_COLUMNS |= {name: (name,) for name in ("project", "source", "platform", "model")}
+"""The columns in which the values of a filter stand."""
 
-def matches_none(connection: sa.Connection, filters: SessionFilters) -> bool:
-    """Return whether sessions are stored, and the filters exclude all of them."""
-    query = sa.select(sessions.c.row_id).limit(1)
-    stored = connection.execute(query).first()
-    return (
-        stored is not None and not connection.execute(query.where(*conditions(**filters))).first()
-    )
+_PHRASES = {
+    "source": "recorder {!r}",
+    "origin": "recorder or platform {!r}",
+    "min_messages": "minimum of {:,} messages",
+    "subagents": "exclusion of subagents",
+    "bots": "exclusion of bots (--bots includes them)",
+    "warm": "start with or without an opening",
+    "since": "earliest start",
+    "until": "latest start",
+}
+_MAX_VALUES = 8
+
+
+def describe(filters: SessionFilters) -> str:
+    """Return the filters in words."""
+    return ", ".join(_phrase(name, value) for name, value in filters.items() if value is not None)
+
+
+def why_no_match(connection: sa.Connection, filters: SessionFilters) -> str:
+    """Return which filters exclude all stored sessions, and the most frequent values that exist
+    instead; empty if there are no filters, no sessions, or matching sessions.
+    """
+    used: dict[str, Any] = {name: value for name, value in filters.items() if value is not None}
+    if not used or not _count(connection, {}) or _count(connection, used):
+        return ""
+    reasons = ["No stored session matches."]
+    for name, value in used.items():
+        if not _count(connection, {name: value}):
+            known = _values(connection, name)
+            alike = get_close_matches(str(value), known, 3)
+            values = ", ".join([*dict.fromkeys((*alike, *known))][:_MAX_VALUES])
+            there_are = f" There are: {values}." if values else ""
+            reasons.append(f"None matches the {_phrase(name, value)}.{there_are}")
+    if len(reasons) == 1:
+        return f"No stored session matches all of these: {describe(filters)}."
+    return " ".join(reasons)
+
+
+def _phrase(name: str, value: Any) -> str:
+    return _PHRASES.get(name, f"{name} {{!r}}").format(value)
+
+
+def _count(connection: sa.Connection, filters: dict[str, Any]) -> int:
+    query = sa.select(sa.func.count()).select_from(sessions).where(*conditions(**filters))
+    return int(connection.execute(query).scalar_one())
+
+
+def _values(connection: sa.Connection, name: str) -> list[str]:
+    counts: Counter[str] = Counter()
+    for column in _COLUMNS.get(name, ()):
+        field = sessions.c[column]
+        for value, count in connection.execute(sa.select(field, sa.func.count()).group_by(field)):
+            for each in json.loads(value) if name == "tag" else [value]:
+                counts[each] += count
+    del counts[""]
+    return sorted(counts, key=lambda value: (-counts[value], value))

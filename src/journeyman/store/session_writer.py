@@ -252,7 +252,8 @@ class SessionWriter:
             # The stored name is more complete: the folder may have been deleted since.
             facts["project"] = before.project
         if not facts.get("title") and not (baseline and baseline.title):
-            facts["title"] = counts.title
+            lineage = facts.get("lineage", baseline and baseline.lineage)
+            facts["title"] = counts.title(lineage)
         if baseline is None and not facts["opening"]:
             facts["opening"] = self._noted_opening(opened)
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):

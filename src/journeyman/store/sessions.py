@@ -34,7 +34,7 @@ from journeyman.store.engine import Repository
 from journeyman.store.patterns import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
 from journeyman.store.search import erase_deleted_words, find_messages
-from journeyman.store.session_filters import SessionFilters, conditions, matches_none
+from journeyman.store.session_filters import SessionFilters, conditions, why_no_match
 from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
 
 LONGEST_LINEAGE = 1000
@@ -255,15 +255,11 @@ class Sessions(Repository):
             connection.execute(statement.values(opening=opening_id))
 
     def no_match(self, *, limit: int | None = None, **filters: Unpack[SessionFilters]) -> str:
-        """Say that no session matches these filters; empty if one does, or none are stored."""
+        """Explain why no session matches these filters: which of them excludes all, and what values
+        exist. Empty if sessions match, or none are stored.
+        """
         with self._reading("listing sessions") as connection:
-            if limit == 0 or not matches_none(connection, filters):
-                return ""
-        bots = "" if filters.get("bots", True) else " Sessions of bots are left out: pass --bots."
-        named = [
-            f"{name} {value!r}" for name, value in filters.items() if value not in (None, False)
-        ]
-        return f"No stored session matches: {', '.join(named)}.{bots}"
+            return "" if limit == 0 else why_no_match(connection, filters)
 
     def delete(self, session_id: str) -> SessionOverview:
         """Delete a session with its messages and usage, and what was learned from it; templates

@@ -313,7 +313,7 @@ INVALID = {
     "a bad tag": ({"action": "list", "tags": ["x" * 50]}, "cannot be a tag"),
     "no session is long enough": (
         {"action": "build", "name": "x", "min_messages": 500},
-        "min_messages 500",
+        "500 messages",
     ),
     "a list": (["list"], "Pass a JSON object"),
     "nothing": (None, "Pass a JSON object"),
