@@ -25,7 +25,7 @@ from journeyman.text.strict_json import InvalidJson, decode_json, decode_repaire
 _EXAMINED_ITEMS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEAD_BYTES = 256 * 1024
-MAX_VALUE_BYTES = 32 * 1024 * 1024
+MAX_VALUE_BYTES = 16 * 1024 * 1024
 """Longer lines, documents and columns are not read: they are embedded files, and reading one would
 take more memory than everything else together."""
 MAX_EXPORT_BYTES = 64 * 1024 * 1024
