@@ -44,7 +44,7 @@ bench: $(READY)
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
-	@echo 'Installing Journeyman and what its tests need into .venv (1.3 GB): two to five minutes.'
+	@echo 'Installing Journeyman and what its tests need into .venv (1 GB): one to five minutes.'
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Journeyman needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	$(PIP) -e '.[dev]'

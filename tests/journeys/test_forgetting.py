@@ -136,7 +136,7 @@ def test_selecting_what_to_forget(program: Command, chosen: list[str], sessions:
     ("chosen", "code", "said"),
     [
         (["a"], 1, "More than one session id starts with 'a'"),
-        (["--project", "nowhere"], 1, "No stored session matches: project 'nowhere'."),
+        (["--project", "nowhere"], 1, "None matches the project 'nowhere'."),
         (["nowhere"], 1, "There is no session 'nowhere'"),
         (["aa-first", "--project", "codex"], 1, "Say what to forget"),
         (["--undo"], 2, "Name what to forget"),

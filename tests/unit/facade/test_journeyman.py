@@ -61,7 +61,7 @@ def test_reliability_judges_once_for_a_profile_and_its_groups(jm: Journeyman) ->
         assert found.grouped("tool") == jm.grouped("tool", "s", **chosen)
         tools = [call.tool for one in found.sessions for call in one.calls]
         assert tools == (["count", "todo"] if include_trivial else ["count"])
-    with pytest.raises(WrongInput, match="matches: project 'x'"):
+    with pytest.raises(WrongInput, match="matches the project 'x'"):
         jm.reliability(project="x")
 
 
