@@ -4,6 +4,7 @@ Both send the same JSON; Codex understands less of the answer.
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from journeyman.hosts.gate import GateAnswer, GateCall
 from journeyman.logs import claude_chain, codex
+from journeyman.logs.file_access import open_regular
 from journeyman.records import Call
 from journeyman.records.message import ResultFlags
 from journeyman.templates.briefing import remedy_text
@@ -31,6 +33,16 @@ _NOTICES = (*claude_chain.HARNESS_PREFIXES, *codex.HARNESS_PREFIXES)
 """What the host itself sends as a prompt begins with one of these."""
 
 _COMMAND = re.compile(r"/[\w:-]+(?:\s|$)")
+
+_LONGEST_LINE = 1_000_000
+
+
+class _Meta(Struct, frozen=True):
+    forked_from_id: str | None = None
+
+
+class _FirstLine(Struct, frozen=True):
+    payload: _Meta = _Meta()
 
 
 class HookInput(Struct, frozen=True, kw_only=True):
@@ -67,6 +79,18 @@ class HookInput(Struct, frozen=True, kw_only=True):
         """Whether the prompt is a person's, not a command to the host or a notice of it."""
         text = self.prompt.lstrip()
         return bool(text) and not text.startswith(_NOTICES) and not _COMMAND.match(text)
+
+    @property
+    def parent(self) -> str:
+        """The session that this one was forked from, where its log says so from the beginning, as
+        Codex's does.
+        """
+        try:
+            with open_regular(Path(self.transcript_path or "")) as log:
+                first = msgspec.json.decode(log.readline(_LONGEST_LINE), type=_FirstLine)
+        except (OSError, ValueError):  # no log yet, or another line
+            return ""
+        return first.payload.forked_from_id or ""
 
     @property
     def is_subagent(self) -> bool:

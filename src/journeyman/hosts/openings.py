@@ -187,10 +187,18 @@ class SessionOpenings:
             self._kept.save(replace(record, shown=(*record.shown, part)))
         return True
 
-    def begun(self, host: str, session: str) -> HostSession:
-        """Return the record of a session. One whose beginning was not seen has no opening."""
+    def begun(self, host: str, session: str, parent: str = "") -> HostSession:
+        """Return the record of a session. One whose beginning was not seen inherits that of its
+        parent, or has no opening.
+        """
         found = self._kept.find(host, session)
-        return found or self._kept.add(self._cold(host, session, _BEGUN))
+        if found is not None:
+            return found
+        inherited = self._kept.find(host, parent) if parent else None
+        record = self._cold(host, session, _BEGUN)
+        if inherited is not None:
+            record = replace(inherited, session_id=session, at=self._clock())
+        return self._kept.add(record)
 
     def _for_project(self, cwd: str) -> Opening:
         budget = self._journeyman.settings.hosts.budget_tokens

@@ -215,7 +215,7 @@ class HostService:
         if event.source == "compact":
             return self.openings.repeated_text(host, session)
         if event.source in ("resume", "fork"):  # its context is in the conversation already
-            self.openings.begun(host, session)
+            self.openings.begun(host, session, event.parent)
             exchange.then(lambda: self.openings.note(host, session, within_s=exchange.patience_s))
             return ""
         return self.openings.project_text(host, session, event.cwd, exchange.ends - _MARGIN_S)

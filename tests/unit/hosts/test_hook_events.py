@@ -1,11 +1,12 @@
 """The hooks of Claude Code and Codex: what each event prints."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.host_service import REMEDY, STALE, TASK, Desk, Experience, opened
+from tests.host_service import OTHER_TASK, REMEDY, STALE, TASK, Desk, Experience, opened
 
 from journeyman.hosts.gate import GateAnswer
 from journeyman.hosts.hook_events import HookInput, permission
@@ -55,6 +56,23 @@ class TestContext:
             assert desk.hook("PreToolUse", agent_id="a1", **delete)
         with opened(experience, tmp_path, settings="[hosts]\nsubagents = true\n") as desk:
             assert desk.hook("PostToolUseFailure", **failed)
+
+
+class TestForks:
+    def test_a_fork_of_codex_inherits_from_its_parent(self, desk: Desk, tmp_path: Path) -> None:
+        project = desk.context("SessionStart", "parent", "codex", source="startup")
+        desk.context("UserPromptSubmit", "parent", "codex", prompt=TASK)
+        log = tmp_path / "rollout.jsonl"
+        meta = {"type": "session_meta", "payload": {"id": "child", "forked_from_id": "parent"}}
+        log.write_text(json.dumps(meta) + "\n")
+        started = {"source": "resume", "transcript_path": str(log)}
+        assert desk.context("SessionStart", "child", "codex", **started) == ""
+        # It has seen what its parent saw.
+        assert desk.context("UserPromptSubmit", "child", "codex", prompt=TASK) == ""
+        assert desk.context("UserPromptSubmit", "child", "codex", prompt=OTHER_TASK)
+        record = desk.journeyman.host_sessions.find("codex", "child")
+        assert record is not None
+        assert record.opening in project
 
 
 class TestHints:
