@@ -205,12 +205,6 @@ SCHEMAS = {
         "properties": {"a": {"oneOf": [{"type": "number", "maximum": 9}, {"type": "null"}]}},
         "required": ["a"],
     },
-    "reference": {
-        "type": "object",
-        "properties": {"a": {"$ref": "#/$defs/flag"}},
-        "required": ["a"],
-        "$defs": {"flag": {"type": "boolean"}},
-    },
     "odd names": {
         "type": "object",
         "properties": {'größe "/': {"const": "</tool_call> & ~ %json"}},
