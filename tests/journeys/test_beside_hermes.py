@@ -60,8 +60,7 @@ def test_journeyman_moves_in_beside_hermes(hermes: Path, tmp_path: Path) -> None
         assert not is_error
         assert json.loads(listed)["templates"] == []
         assert client.call("opening") == (
-            "opening needs task, which was not passed. The task of the session, in the words of "
-            "the request.",
+            "opening needs task. task: The task of the session, in the words of the request.",
             True,
         )
 

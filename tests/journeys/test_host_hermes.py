@@ -216,7 +216,7 @@ def deciding(resident: Resident, *decisions: Decide) -> Iterator[None]:
     def decide() -> None:
         try:
             for decision in decisions:
-                card = resident.pending(60)
+                card = resident.pending()
                 decision(card)
                 until(lambda card=card: _status(resident, card) != "pending")  # type: ignore[misc]
         except BaseException as error:  # noqa: BLE001 - raised by the test's own thread
@@ -309,10 +309,10 @@ def test_decisions_through_the_page(tmp_path: Path) -> None:
             asked = threading.Thread(target=home.ask, args=(TASK,))
             asked.start()
             for decide in (_deny, _approve, _edit):
-                card = resident.pending(60)
+                card = resident.pending()
                 decide(person.open_card(card))
                 until(lambda card=card: _status(resident, card) != "pending")  # type: ignore[misc]
-            card = resident.pending(60)
+            card = resident.pending()
             asked.join()
             assert _status(resident, card) == "expired"
     results = home.results()

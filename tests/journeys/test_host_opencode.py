@@ -138,7 +138,7 @@ class Approver:
 
     def _decide(self) -> None:
         for decide in self._decisions:
-            card = self._resident.pending(60)
+            card = self._resident.pending()
             decide(card)
             until(lambda card=card: self._status(card) != "pending")
 
