@@ -37,6 +37,16 @@ _MATCH_ANY = frozenset({"*", "**", "?*", "*?"})
 _MATCH_ALL = frozenset({"*", ".*", "..*", "?*", "**", ".[!.]*"})
 
 
+def _temporary_folder() -> tuple[str, ...]:
+    """Return this machine's folder for temporary files; none on a full disk, where Python finds
+    none because it tries to write to it.
+    """
+    try:
+        return (f"{os.path.realpath(tempfile.gettempdir())}/",)
+    except FileNotFoundError:
+        return ()
+
+
 class Places:
     """Paths relative to a workspace and a home. Links are followed, except for paths of another
     machine (`foreign`), which are handled as text only. Unless commands are `confined`, relative
@@ -58,7 +68,7 @@ class Places:
         self._normalise = os.path.normpath if foreign else os.path.realpath
         self.workspace = Path(self._normalise(workspace))
         self.home = Path(self._normalise(home))
-        own = () if foreign else (f"{os.path.realpath(tempfile.gettempdir())}/",)
+        own = () if foreign else _temporary_folder()
         self._scratch = (*_SCRATCH, *own)
         self.folder = self.workspace
         self.folder = self.resolve(folder or ".")
