@@ -1,7 +1,9 @@
-"""Whether the embedded model makes the right first call, on a public benchmark of function calling.
+"""Whether the embedded model makes the right first call with the opening that everybody gets, on
+two public sets of conversations, beside the same model with the three nearest first calls by
+TF-IDF.
 
     pip install --no-deps bfcl-eval==2026.3.23
-    python benchmarks/function_calling.py [--turns 100] [--split test]
+    python benchmarks/function_calling.py [--turns 120] [--split test] [--state-bench FOLDER]
 
 The 200 conversations are those of the category multi_turn_base of the Berkeley Function Calling
 Leaderboard, of which only the data files are read. They are sorted by subject, so they are shuffled
@@ -9,15 +11,15 @@ with a fixed seed first. The correct calls of 140 are recorded as sessions and l
 the other 60 is then a separate request, without the turns before it, and its first call is compared
 with the first correct one: the right tool, and exactly the same arguments. (`--split development`
 uses 40 of the 140 as requests instead and learns from the other 100; all tuning is done on these.)
+`--state-bench` takes the recorded conversations of STATE-Bench in a folder instead: 70 % of them
+teach, and tools are defined by the arguments that occur.
 
-The model sees what an agent with a small model sees with the setting `auto`: the opening for the
-request, and the tools. Retrieval does most of the work, because it selects the three examples: the
-model chooses between the calls that they show and fills in the arguments, and a grammar keeps its
-calls valid. The simplest alternatives without a model are therefore included: repeating the first
-call of the nearest request (by TF-IDF weights of words, among requests with a tool that is
-offered), and using the most frequent tool of the three nearest. `cold` is the same model without an
-opening, on fewer turns because its prompts are long. Intervals are Wilson's, at 95 %, and treat
-turns as independent.
+`opening` is `jm.opening(request, tools=tools)`, for a model that nobody called small, and `small`
+the same with `small=True`. `TF-IDF` puts the first calls of the three nearest requests with a tool
+that is offered before the request, the nearest last, with no note. A grammar keeps the model's
+calls valid. Without a model: repeating the first call of the nearest request, and using the most
+frequent tool of the three nearest. `cold` is the model without an opening, on fewer turns because
+its prompts are long. Intervals are Wilson's, at 95 %, and treat turns as independent.
 """
 
 import argparse
@@ -31,13 +33,13 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.models.model import Reply
-from journeyman.records.defaults import SMALL_MODEL_EXAMPLES
 from journeyman.reliability.rates import wilson
 
 _CATEGORY = "BFCL_v4_multi_turn_base.json"
@@ -56,7 +58,9 @@ _SEED = 7
 _SPLITS = {"test": (140, 200), "development": (100, 140)}
 """How many conversations teach, and where those used as requests end."""
 
-_COLD_TURNS = 20
+_COLD_TURNS = 10
+_TAUGHT = 0.7
+_TYPES = {str: "string", bool: "boolean", int: "number", float: "number", list: "array"}
 _WORD = re.compile(r"[^\W_]+")
 
 JsonObject = dict[str, Any]
@@ -179,10 +183,8 @@ class Nearest:
         self._weights = {word: math.log(len(turns) / count) + 1 for word, count in seen.items()}
         self._vectors = [self._vector(turn.request) for turn in turns]
 
-    def calls(self, turn: Turn) -> list[FunctionCall]:
-        """The first calls for the three nearest requests with a tool that is offered, nearest
-        first.
-        """
+    def turns(self, turn: Turn) -> list[Turn]:
+        """The three nearest requests whose first tool is offered, nearest first."""
         asked = self._vector(turn.request)
         offered = {tool["function"]["name"] for tool in turn.tools}
         near = sorted(
@@ -190,7 +192,7 @@ class Nearest:
             for place, vector in enumerate(self._vectors)
             if self._turns[place].calls[0].tool in offered
         )
-        return [self._turns[place].calls[0] for _, place in near[:3]]
+        return [self._turns[place] for _, place in near[:3]]
 
     def _vector(self, text: str) -> dict[str, float]:
         counted = Counter(words(text))
@@ -204,6 +206,67 @@ class Nearest:
 
 def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
+
+
+def state_bench(folder: Path) -> list[Conversation]:
+    """The conversations of STATE-Bench, in a fixed random order."""
+    found: list[Conversation] = []
+    for domain in sorted(path for path in folder.iterdir() if path.is_dir()):
+        files = sorted(domain.glob("*.json"))
+        spoken = [json.loads(file.read_text(encoding="utf-8"))["conversation"] for file in files]
+        calls = [
+            FunctionCall(call["name"], call["arguments"])
+            for messages in spoken
+            for message in messages
+            for call in message.get("tool_calls") or ()
+        ]
+        tools = [
+            *map(json_schema, (defined(name, calls) for name in sorted({c.tool for c in calls})))
+        ]
+        for messages in spoken:
+            turns = [
+                Turn(
+                    said["content"],
+                    [FunctionCall(call["name"], call["arguments"]) for call in done["tool_calls"]],
+                    tools,
+                )
+                for said, done in pairwise(messages)
+                if said["role"] == "user" and done.get("tool_calls")
+            ]
+            found += [turns] if turns else []
+    random.Random(_SEED).shuffle(found)
+    return found
+
+
+def defined(name: str, calls: Sequence[FunctionCall]) -> JsonObject:
+    """A definition of a tool that accepts the arguments with which it was called."""
+    values = [call.arguments for call in calls if call.tool == name]
+    properties: JsonObject = {}
+    for arguments in values:
+        for key, value in arguments.items():
+            kind = _TYPES.get(type(value), "object")
+            properties[key] = {
+                "type": kind if properties.get(key, {"type": kind})["type"] == kind else "any"
+            }
+    required = [key for key in properties if all(key in arguments for arguments in values)]
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {"type": "function", "function": {"name": name, "description": "", "parameters": schema}}
+
+
+def tfidf_messages(near: Sequence[FunctionCall], requests: Sequence[str]) -> list[JsonObject]:
+    """The nearest first calls as messages, the nearest last."""
+    messages: list[JsonObject] = []
+    for number, (call, said) in enumerate(zip(near, requests, strict=True)):
+        function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
+        asked = {"id": f"call_{number}", "type": "function", "function": function}
+        shown: list[JsonObject] = [
+            {"role": "user", "content": said},
+            {"role": "assistant", "content": None, "tool_calls": [asked]},
+            {"role": "tool", "tool_call_id": f"call_{number}", "content": '{"result": "ok"}'},
+            {"role": "assistant", "content": "Done."},
+        ]
+        messages = [*shown, *messages]
+    return messages
 
 
 def call_of(reply: Reply) -> FunctionCall | None:
@@ -245,13 +308,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--turns", type=int, help="ask this many turns, chosen with a fixed seed")
     parser.add_argument("--split", choices=_SPLITS, default="test")
+    parser.add_argument("--state-bench", type=Path, help="a folder of STATE-Bench conversations")
+    parser.add_argument("--small", action="store_true", help="also ask with small=True")
     chosen = parser.parse_args()
-    known = conversations(data_folder())
-    taught, end = _SPLITS[chosen.split]
+    if chosen.state_bench:
+        known = state_bench(chosen.state_bench)
+        taught, end = int(len(known) * _TAUGHT), len(known)
+    else:
+        known = conversations(data_folder())
+        taught, end = _SPLITS[chosen.split]
     library, asked = known[:taught], [turn for some in known[taught:end] for turn in some]
     random.Random(_SEED).shuffle(asked)
     nearest = Nearest([turn for some in library for turn in some])
-    warm, cold = Score("model with opening"), Score("model, cold")
+    cold, plain, small, tfidf = (
+        Score(name) for name in ("model, cold", "model, opening", "model, small", "model, TF-IDF")
+    )
     repeated, most = Score("nearest request's call"), Score("most of the nearest 3")
     model = EmbeddedModel(max_tokens=100)
     with (
@@ -264,22 +335,27 @@ def main() -> None:
         journeyman.learn()
         for number, turn in enumerate(asked[: chosen.turns]):
             request = [{"role": "user", "content": turn.request}]
-            opening = journeyman.opening(
-                turn.request, tools=turn.tools, max_patterns=SMALL_MODEL_EXAMPLES, alike=True
-            )
-            for score, messages in ((warm, opening.inject(request)), (cold, request)):
-                if score is warm or number < _COLD_TURNS:
-                    reply = model.ask(messages, turn.tools)
-                    used = reply.tokens
-                    tokens = (used.input_tokens or 0) + (used.cache_read_tokens or 0)
-                    score.add(call_of(reply), turn, tokens)
-            near = nearest.calls(turn)
-            repeated.add(near[0] if near else None, turn)
-            votes = Counter(call.tool for call in near)
-            most.add(max(near, key=lambda call: votes[call.tool], default=None), turn)
+            near = nearest.turns(turn)
+            calls = [one.calls[0] for one in near]
+            arms = [
+                (plain, journeyman.opening(turn.request, tools=turn.tools).inject(request)),
+                (tfidf, [*tfidf_messages(calls, [one.request for one in near]), *request]),
+            ]
+            if chosen.small:
+                opening = journeyman.opening(turn.request, tools=turn.tools, small=True)
+                arms.append((small, opening.inject(request)))
+            arms += [(cold, request)] if number < _COLD_TURNS else []
+            for score, messages in arms:
+                reply = model.ask(messages, turn.tools)
+                used = reply.tokens
+                tokens = (used.input_tokens or 0) + (used.cache_read_tokens or 0)
+                score.add(call_of(reply), turn, tokens)
+            repeated.add(calls[0] if calls else None, turn)
+            votes = Counter(call.tool for call in calls)
+            most.add(max(calls, key=lambda call: votes[call.tool], default=None), turn)
             if (number + 1) % 20 == 0:
-                print(f"… {warm}", flush=True)
-    for score in (cold, most, repeated, warm):
+                print(f"… {plain}\n… {tfidf}", flush=True)
+    for score in (cold, most, repeated, tfidf, small, plain):
         print(score)
 
 

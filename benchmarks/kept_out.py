@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from journeyman import Journeyman
+from journeyman.learning.miner import mine
+from journeyman.learning.requests import requests
 from journeyman.records import Episode, MinedSession, SessionOverview, join_calls
-from journeyman.templates.mining.miner import mine
-from journeyman.templates.mining.requests import requests
 
 _WORDS = re.compile(r"ignore|system prompt|curl|sudo|password", re.IGNORECASE)
 _SHOWN = 160

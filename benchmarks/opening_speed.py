@@ -26,10 +26,18 @@ import msgspec
 import numpy as np
 
 from journeyman import Journeyman
+from journeyman.learning.examples import episode_pattern, example_tokens
+from journeyman.learning.search_keys import call_text, words
 from journeyman.models.embedder import Embedder
-from journeyman.records import CommandUse, Episode, MinedSession, SearchKeys, SessionId, Step
-from journeyman.templates.examples import call_text, episode_pattern, example_tokens
-from journeyman.templates.ranking import words
+from journeyman.records import (
+    CommandUse,
+    Episode,
+    MinedSession,
+    Observations,
+    SearchKeys,
+    SessionId,
+    Step,
+)
 
 _VERBS = ("cancel", "book", "change", "find", "update", "refund", "print", "check", "merge", "test")
 _THINGS = (
@@ -79,7 +87,7 @@ def made_up(count: int, rng: random.Random) -> Iterator[Episode]:
             ending="well",
             at=float(number),
             steps=(step,),
-            commands=commands,
+            observed=Observations(commands=commands),
         )
 
 

@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from journeyman.experience.ranking import Bm25, Index
+from journeyman.learning.search_keys import task_words, words
 from journeyman.models.embedder import Embedder
-from journeyman.templates.ranking import Bm25, Index, task_words, words
 
 _FIRST = 5
 _RANK_OFFSET = 60
@@ -53,8 +54,8 @@ def searches(requests: list[str], actions: list[str]) -> dict[str, Search]:
         range(len(requests)),
         vectors,
         [words(one) for one in requests],
-        call_vectors=embedder.embed(actions),
-        call_words=[words(one) for one in actions],
+        embedder.embed(actions),
+        [words(one) for one in actions],
     )
     together = zip(requests, actions, strict=True)
     bm25 = Bm25([words(f"{request} {action}") for request, action in together])

@@ -89,7 +89,7 @@ def shell(line: str) -> tuple[str, dict[str, Any]]:
 
 class HermesHome(HostHome):
     """A home with Hermes, the plugin and experience of the work folder. `key` is an approver's;
-    `hosts` are settings.
+    `hosts` are settings. A `small` model gets examples in place of facts.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class HermesHome(HostHome):
         mode: str = "chat_completions",
         in_place: bool = True,
         plugins: str = "journeyman",
+        small: bool = False,
         more: str = "",
         **hosts: object,
     ) -> None:
@@ -107,7 +108,9 @@ class HermesHome(HostHome):
         self.model = model
         self.program = hermes_program()
         self.configure(**{"start": "never", **hosts})
-        self.write_experience()
+        if small:
+            self.use_small_model("scripted-1")
+        self.write_experience("terminal")
         self.key = self.authorize("hermes")
         url = model.url if mode == "anthropic_messages" else model.base_url
         config = _CONFIG.format(

@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 from tests.clients import ClientHome
 from tests.confirm_server import bearer, plain_client
+from tests.host_service import FOUND, NOTES, conversation, write_file
 from tests.program import Command, Process
 from tests.waiting import LONGEST_S, until
 
@@ -25,39 +26,25 @@ from journeyman.models.model import Reply
 from journeyman.testing import ScriptedServer
 from journeyman.testing.wire_formats import Endpoint, Exchange
 
-TASK = "Check whether the index of the notes is complete"
-"""A request that the experience of `write_experience` fits."""
-
-AGAIN = "Check the index of the notes again: is it complete now?"
+AGAIN = "Look again for notes/july.md: is the index of the notes complete now?"
 """The same task in other words."""
 
 PUSH = "git push --force origin {0}; touch {0}.ran"
 """A command that needs an approval, and leaves a file if it ran."""
 
-PROJECT_MARK = "Commands that work here, most used first"
-REMEDY = "It was fixed by `./build-index notes.txt`, then `./check-index notes.txt` again."
-
 CONFIRM_S, GATE_S = 30, 6
 """How long a person has to decide, and how long the gate waits where no one can."""
 
 _GONE = "/no/such/journeyman/hosts/client.py"
-_REQUESTS = (
-    "Look whether the index of the notes is up to date",
-    "Is the notes index stale again? Repair it",
-    "Rebuild the index of the notes, please",
-    "How many notes are in the index now?",
-)
-_STALE = "Exit code 3\nerror: the index of notes.txt is stale"
 _CHECK = """#!/bin/sh
 [ -e .index ] && echo "index ok" && exit 0
 echo "error: the index of $1 is stale" >&2
 exit 3
 """
-_OPENING = re.compile(
-    r"=== Journeyman: examples from earlier sessions begin here \((\w{16})\) ==="
-    r".*?=== Journeyman: examples from earlier sessions end here \(\1\) ===",
-    re.DOTALL,
-)
+_BUILD = """#!/bin/sh
+wc -l < "$1" > .index && cat .index
+"""
+_OPENING = re.compile(r"\[Journeyman (\w{16}):\].*?\[end of \1\]", re.DOTALL)
 
 
 class HostHome(ClientHome):
@@ -67,37 +54,24 @@ class HostHome(ClientHome):
         super().__init__(folder)
         self.journeyman = folder / ".journeyman"
         self.command = Command(folder)
-        script = self.work / "check-index"
-        script.write_text(_CHECK)
-        script.chmod(0o700)
+        for name, text in (("check-index", _CHECK), ("build-index", _BUILD)):
+            script = self.work / name
+            script.write_text(text)
+            script.chmod(0o700)
+        write_file(self.work / FOUND, "It rained.\n")
 
     def open(self) -> Journeyman:
         """Journeyman in this home. The caller closes it."""
         return Journeyman(home=self.journeyman, environ={"HOME": str(self.folder)})
 
-    def write_experience(self) -> None:
-        """Record and learn earlier sessions in the repository. In each, a check fails until the
-        index is built.
+    def write_experience(self, shell: str = "Bash") -> None:
+        """Record and learn earlier sessions in the repository, which ran their commands with this
+        tool.
         """
-        commands = [
-            ("./check-index notes.txt", _STALE),
-            ("./build-index notes.txt", "2 entries"),
-            ("./check-index notes.txt", "index ok"),
-            ("make count", "2"),
-        ]
         with self.open() as journeyman:
-            for number, request in enumerate(_REQUESTS):
-                messages: list[dict[str, Any]] = [{"role": "user", "content": request}]
-                for at, (line, result) in enumerate(commands):
-                    function = {"name": "Bash", "arguments": json.dumps({"command": line})}
-                    call = {"id": f"call_{at}", "type": "function", "function": function}
-                    messages += [
-                        {"role": "assistant", "content": None, "tool_calls": [call]},
-                        {"role": "tool", "tool_call_id": f"call_{at}", "content": result},
-                    ]
-                messages.append({"role": "assistant", "content": "The index is complete."})
+            for number, (request, commands) in enumerate(NOTES):
                 journeyman.record(
-                    messages,
+                    conversation(request, commands, shell),
                     source="claude_code",
                     session_id=f"earlier-{number}",
                     cwd=self.work,
@@ -112,6 +86,11 @@ class HostHome(ClientHome):
         lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
         self.write(".journeyman/config.toml", "\n".join(lines) + "\n")
         self.write(".journeyman/confirm.toml", _POLICY)
+
+    def use_small_model(self, name: str) -> None:
+        """Give examples in place of facts to a model."""
+        settings = self.journeyman / "config.toml"
+        settings.write_text(f'{settings.read_text()}[opening]\nsmall_models = ["{name}"]\n')
 
     def authorize(self, host: str) -> str:
         """Give a host its confirmation token, and return the key of a person who may decide."""

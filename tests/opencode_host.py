@@ -38,7 +38,8 @@ def shell(line: str) -> tuple[str, dict[str, Any]]:
 
 class OpencodeHome(HostHome):
     """A home with opencode, the plugin and experience of the work folder. `key` is an approver's;
-    `hosts` are settings, and `limits_ms` changes the plugin's deadlines.
+    `hosts` are settings, and `limits_ms` changes the plugin's deadlines. A `small` model gets
+    examples in place of facts.
     """
 
     def __init__(
@@ -47,16 +48,16 @@ class OpencodeHome(HostHome):
         model: ScriptedServer,
         *,
         api: str = "openai",
-        style: str = "auto",
+        small: bool = False,
         limits_ms: Mapping[str, int] | None = None,
         **hosts: object,
     ) -> None:
         super().__init__(folder)
         self.model = model
         self.configure(**{"start": "never", **hosts})
-        settings = self.journeyman / "config.toml"
-        settings.write_text(f'{settings.read_text()}[opening]\nstyle = "{style}"\n')
-        self.write_experience()
+        if small:
+            self.use_small_model("m1")
+        self.write_experience("bash")
         self.key = self.authorize("opencode")
         self._limits_ms = limits_ms or {}
         self.install(limits_ms=self._limits_ms)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from journeyman.learning.miner import mine
+from journeyman.learning.opening_text import is_own_call_id
 from journeyman.outcomes.judge import judge
 from journeyman.records import (
     JudgedCall,
@@ -25,8 +27,6 @@ from journeyman.records import (
     join_calls,
 )
 from journeyman.records.defaults import TRIVIAL_TOOLS
-from journeyman.templates.mining.miner import mine
-from journeyman.templates.opening_text import is_own_call_id
 
 
 class Turn(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any
 
 _ID = re.compile(r"[a-zA-Z0-9]{9}")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_BEGIN = re.compile(r"=== Journeyman: .* begin here \(([0-9a-f]{16})\) ===")
-_END = re.compile(r"=== Journeyman: .* end here \(([0-9a-f]{16})\) ===")
+_BEGIN = re.compile(r"\[Journeyman ([0-9a-f]{16}):\]")
+_END = re.compile(r"\[end of ([0-9a-f]{16})\]")
 
 Faults = list[str]
 

@@ -2,16 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_origin
 from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Meta, Struct
 
 from journeyman.records.defaults import BUDGET_TOKENS, TRIVIAL_TOOLS
+from journeyman.records.fact import FactKind
 
-Style = Literal["auto", "text", "messages"]
-STYLES: tuple[str, ...] = get_args(Style)
 Count = Annotated[int, Meta(ge=1)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
@@ -62,10 +61,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 
 
 class OpeningSettings(Struct, frozen=True, kw_only=True):
-    """How openings are presented, by default and to specific models."""
+    """Which models are small, and so get examples instead of facts."""
 
-    style: Style = "auto"
-    models: dict[str, Style] = {}
+    small_models: tuple[str, ...] = ()
 
 
 class ReviewSettings(Struct, frozen=True, kw_only=True):
@@ -112,6 +110,7 @@ class HostsSettings(Struct, frozen=True, kw_only=True):
 
     start: Literal["on-demand", "never"] = "on-demand"
     budget_tokens: Count = BUDGET_TOKENS
+    facts: tuple[FactKind, ...] = ("preference", "command", "trap", "continuity", "finding")
     subagents: bool = False
     gate_tools: tuple[str, ...] = ()
     ask: Literal["host", "service", "both"] = "host"
@@ -178,8 +177,7 @@ agent.cpu_s           processor time for a command in seconds; default 3600
 agent.undo            true saves the workspace before a turn changes it; default true
 agent.undo_mb         largest workspace that is saved, in MB; default 1024
 agent.undo_days       days for which a turn can be undone; default 14
-opening.style         auto, text or messages: how openings are presented; default auto
-opening.models        table of styles by model, such as "qwen3:4b" = "messages"; default none
+opening.small_models  list of models that get examples in place of facts, such as "qwen3:4b"
 review.enabled        true reviews finished turns; default false
 review.every_turns    review after this many turns; default 5
 review.every_calls    or after this many tool calls; default 15
@@ -205,6 +203,7 @@ jobs.simple_provider  provider of that model; default: the default provider
 jobs.simple_words     longest prompt, in words, that counts as simple; default 28
 jobs.workers          maximum number of jobs that run at the same time; default 4
 hosts.start           on-demand or never: may a hook start `journeyman serve`; default on-demand
+hosts.facts           list of the kinds of facts that agents are told; place is off by default
 hosts.budget_tokens   longest opening for a host, in tokens; default 1500
 hosts.subagents       true gives openings to subagents too; default false
 hosts.gate_tools      list of further tools that always need approval, such as mcp__github__*
@@ -273,11 +272,9 @@ def convert(key: str, value: Any) -> Any:
     """
     kind = _KINDS[key]
     if isinstance(value, str) and kind is not str:
-        if kind == tuple[str, ...]:
-            value = value.split(None if key in _ADDRESSES else ",")
-        elif key == "opening.models":
-            pairs = (one.split("=") for one in value.split(","))
-            value = {name.strip(): style.strip() for name, style in pairs}
+        if get_origin(kind) is tuple:
+            names = value.split(None if key in _ADDRESSES else ",")
+            value = [name.strip() for name in names if name.strip()]
         else:
             value = _SWITCHES.get(value.casefold(), value) if kind is bool else value.strip()
     found = msgspec.convert(value, kind, strict=False)

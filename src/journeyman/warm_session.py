@@ -2,6 +2,6 @@
 answers a call. Importing it is quick; reports load numpy and scipy when they are computed.
 """
 
-from journeyman.templates.warm_session import SCHEMA, warm_session
+from journeyman.experience.warm_session import SCHEMA, warm_session
 
 __all__ = ["SCHEMA", "warm_session"]

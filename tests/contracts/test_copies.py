@@ -6,6 +6,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
+from journeyman.learning.session_judge import SessionJudge
 from journeyman.records import (
     Fragment,
     Lineage,
@@ -18,8 +19,8 @@ from journeyman.records import (
     Usage,
     Verdict,
 )
+from journeyman.records.host import begin_mark
 from journeyman.store.store import Store
-from journeyman.templates.session_judge import SessionJudge
 
 START = 1_700_000_000.0
 
@@ -301,7 +302,7 @@ class TestOpenings:
         assert [o.session.id for o in store.sessions.list(warm=False)] == ["cold"]
 
     def test_mark_in_what_the_model_was_given(self, store: Store) -> None:
-        mark = f"=== Journeyman: examples from earlier sessions begin here ({self.OPENING}) ==="
+        mark = begin_mark(self.OPENING)
         write(store, "s", [plain(1, f"Context.\n{mark}\n…", role="system"), plain(2, "go")])
         # A tool that prints one does not make a session warm.
         write(store, "t", [plain(1, mark, role="tool"), plain(2, mark, role="assistant")])

@@ -15,15 +15,16 @@ from journeyman.records import (
     Fragment,
     Message,
     MinedSession,
-    Mistake,
+    Observations,
     Pattern,
     PatternId,
     SearchKeys,
     Session,
     SessionId,
     Step,
+    Trap,
 )
-from journeyman.store.episodes import EpisodeFacts, EpisodeKey
+from journeyman.store.episodes import EpisodeKey
 from journeyman.store.store import Store
 
 RULES = "r1"
@@ -48,9 +49,11 @@ def an_episode(number: int = 1, session: str = "a", **facts: Any) -> Episode:
         "source": "test",
         "project": PROJECT,
         "steps": (Step(tool="bash", arguments='{"n": 1}', result=f"{session} saw it"),),
-        "commands": (CommandUse("git status", "git status --short", 2, 1, "look"),),
-        "files": (FileUse("src/a.py", 1, 2),),
-        "mistakes": (Mistake("bash", "no such file", "cat", ("ls", "cat")),),
+        "observed": Observations(
+            commands=(CommandUse("git status", "git status --short", 2, 1, "look"),),
+            files=(FileUse("src/a.py", 1, 2),),
+            traps=(Trap("path", "shell", "src/b.py", "src/a.py"),),
+        ),
         "tokens": 7,
         **facts,
     }
@@ -97,7 +100,7 @@ def kept(store: Store) -> list[Episode]:
             *(one.at, one.ending, one.quarantined),
         )
         assert SearchKeys(**{name: getattr(row, name) for name in _KEY_NAMES}) == _keys(one)
-        assert row.facts == EpisodeFacts(one.commands, one.files, one.mistakes)
+        assert row.observed == one.observed
     return found
 
 
@@ -130,9 +133,11 @@ class TestStoring:
                 Step(tool="bäsh\x00", arguments='{"a": "\x00"}', result="nein", worked=False),
                 Step(tool="bash", arguments='{"\\u0000": "\\ud83d"}', result=nul),
             ),
-            commands=(CommandUse(nul, odd, 3, 2, nul), CommandUse("ls", "ls -l")),
-            files=(FileUse(nul, 1, 0), FileUse("b", 0, 2**31)),
-            mistakes=(Mistake(nul, odd, nul, (odd, nul)), Mistake("read", "gone")),
+            observed=Observations(
+                commands=(CommandUse(nul, odd, 3, 2, nul), CommandUse("ls", "ls -l")),
+                files=(FileUse(nul, 1, 0), FileUse("b", 0, 2**31)),
+                traps=(Trap("path", nul, odd, nul), Trap("option", "shell", "x --y")),
+            ),
             tokens=2**31 - 1,
             quarantined="asks for more",
         )
@@ -146,18 +151,22 @@ class TestStoring:
         odd = an_episode(
             request="nul \x00 half \ud83d",
             steps=(Step(tool="half \ud83d", result="of \udcff"),),
-            commands=(CommandUse("a \ud83d", "ä \udcff", 1, 0, "\ud83d"),),
-            files=(FileUse("\udcff.py", 1),),
-            mistakes=(Mistake("t\ud83d", "e\udcff", "c\ud83d", ("r\udcff",)),),
+            observed=Observations(
+                commands=(CommandUse("a \ud83d", "ä \udcff", 1, 0, "\ud83d"),),
+                files=(FileUse("\udcff.py", 1),),
+                traps=(Trap("path", "t\ud83d", "e\udcff", "c\ud83d"),),
+            ),
         )
         save(store, mined(store, "a", odd))
         assert kept(store) == [
             an_episode(
                 request="nul \ufffd half ?",
                 steps=(Step(tool="half ?", result="of ?"),),
-                commands=(CommandUse("a ?", "ä ?", 1, 0, "?"),),
-                files=(FileUse("?.py", 1),),
-                mistakes=(Mistake("t?", "e?", "c?", ("r?",)),),
+                observed=Observations(
+                    commands=(CommandUse("a ?", "ä ?", 1, 0, "?"),),
+                    files=(FileUse("?.py", 1),),
+                    traps=(Trap("path", "t?", "e?", "c?"),),
+                ),
             )
         ]
 
@@ -236,9 +245,11 @@ class TestDeleting:
         theirs = an_episode(
             request=word,
             steps=(Step(tool=word, arguments=word, result=word),),
-            commands=(CommandUse(word, word, 1, 0, word),),
-            files=(FileUse(word, 1),),
-            mistakes=(Mistake(word, word, word, (word,)),),
+            observed=Observations(
+                commands=(CommandUse(word, word, 1, 0, word),),
+                files=(FileUse(word, 1),),
+                traps=(Trap("path", word, word, word),),
+            ),
         )
         save(store, mined(store, "a", theirs), mined(store, "b", an_episode(1, "b")))
         assert word in everything(store)

@@ -8,21 +8,25 @@ import pytest
 from tests.tables import table
 
 from journeyman.records import (
+    Check,
     CommandUse,
     Episode,
     FileUse,
+    Finding,
     Fragment,
     KeptOut,
     Message,
     MinedSession,
-    Mistake,
+    Observations,
     Pattern,
     PatternId,
+    Remark,
     SearchKeys,
     Session,
     SessionId,
     Step,
     Template,
+    Trap,
 )
 from journeyman.records.errors import Unstorable
 from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
@@ -31,6 +35,7 @@ from journeyman.store.store import Store
 RULES = "r1"
 CANARY = "Zanzibar-Heron-71"
 KEYS = SearchKeys(words=b"w", call_words=b"c", vector=b"v", call_vector=b"d")
+MADE_TEST = Observations(commands=(CommandUse("make test", "make test", 1),))
 
 
 def write(store: Store, *names: str) -> None:
@@ -50,6 +55,10 @@ def an_episode(session: str, number: int = 1, **facts: Any) -> Episode:
         **facts,
     }
     return Episode(session=SessionId(session), number=number, **given)
+
+
+def seen(**observed: Any) -> Episode:
+    return an_episode("a", observed=Observations(**observed))
 
 
 def a_pattern(name: str, session: str, **facts: Any) -> Pattern:
@@ -112,13 +121,15 @@ class TestSessions:
         learn(
             store,
             "a",
-            an_episode("a", 1, commands=(CommandUse("make test", "make test", 1),)),
+            an_episode("a", 1, observed=MADE_TEST),
             an_episode(
                 "a",
                 2,
-                commands=(CommandUse("make lint", "make lint", 1),),
-                files=(FileUse("src/a.py", 1),),
-                mistakes=(Mistake("bash", "no such file", "cat"),),
+                observed=Observations(
+                    commands=(CommandUse("make lint", "make lint", 1),),
+                    files=(FileUse("src/a.py", 1),),
+                    traps=(Trap("path", "shell", "src/b.py", "src/a.py"),),
+                ),
             ),
             a_pattern("own", "a"),
             a_pattern("shared", "a"),
@@ -127,7 +138,7 @@ class TestSessions:
         learn(
             store,
             "b",
-            an_episode("b", 1, commands=(CommandUse("make test", "make test", 1),)),
+            an_episode("b", 1, observed=MADE_TEST),
             a_pattern("shared", "b", first_seen=2.0),
             an_exclusion("b"),
         )
@@ -246,11 +257,15 @@ class TestMatching:
         [
             ("request", an_episode("a", request=f"ask {CANARY}?")),
             ("steps", an_episode("a", steps=(Step(tool="t", result=f"at {CANARY}"),))),
-            ("command", an_episode("a", commands=(CommandUse("curl", f"curl {CANARY}", 1),))),
-            ("purpose", an_episode("a", commands=(CommandUse("ls", "ls", 1, 0, CANARY),))),
-            ("file", an_episode("a", files=(FileUse(f"src/{CANARY}.py", 1),))),
-            ("mistake", an_episode("a", mistakes=(Mistake("t", f"no {CANARY}"),))),
-            ("remedy", an_episode("a", mistakes=(Mistake("t", "no", "", (CANARY,)),))),
+            ("command", seen(commands=(CommandUse("curl", f"curl {CANARY}", 1),))),
+            ("purpose", seen(commands=(CommandUse("ls", "ls", 1, 0, CANARY),))),
+            ("file", seen(files=(FileUse(f"src/{CANARY}.py", 1),))),
+            ("trap", seen(traps=(Trap("path", "shell", f"src/{CANARY}.py"),))),
+            ("remedy", seen(traps=(Trap("program", "shell", "pytest", f"bin/{CANARY}"),))),
+            ("finding", seen(findings=(Finding("pytest", f"a.py::{CANARY}"),))),
+            ("check", seen(check=Check(f"make {CANARY}", worked=True))),
+            ("words", seen(remarks=(Remark(f"Never say {CANARY}"),))),
+            ("target", seen(remarks=(Remark("Never do that", "Edit", f"{CANARY}.py"),))),
             ("kept out", an_exclusion("a", text=f"curl {CANARY} | sh")),
         ],
     )
@@ -340,7 +355,7 @@ def test_its_text_is_erased_from_the_file(tmp_path: Path, by_text: bool) -> None
             learn(
                 store,
                 name,
-                an_episode(name, steps=steps, commands=(command,)),
+                an_episode(name, steps=steps, observed=Observations(commands=(command,))),
                 a_pattern(f"p {name}", name, steps=steps),
                 an_exclusion(name, text=f"curl {long[:30]}"),
             )

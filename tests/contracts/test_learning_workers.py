@@ -6,9 +6,9 @@ import pytest
 from tests.conversations import stock_keeping
 
 from journeyman import Journeyman
+from journeyman.learning import learner
+from journeyman.learning.session_judge import VERDICT_RULES
 from journeyman.records.report import Progress
-from journeyman.templates import learner
-from journeyman.templates.session_judge import VERDICT_RULES
 
 SESSIONS = 7
 

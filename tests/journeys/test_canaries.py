@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.canaries import CANARIES, SURVIVORS, Planted, families, in_all_forms
 from tests.program import Command
 from tests.tables import table
@@ -16,6 +17,7 @@ from tests.turns import Turn, agent, call, chat, failed, user
 
 from journeyman import Journeyman
 from journeyman.mcp.tools import TOOLS
+from journeyman.records import Call
 from journeyman.redaction.masking import mask_text
 
 TASK = "Look after the deployment of the shop"
@@ -23,6 +25,12 @@ PLACES = ("request", "arguments", "result")
 LEARNED = ("patterns", "episodes", "templates")
 SOME = [one for one in families() if one.secret == one.example][::8]
 """Families for places with less space: names of tools, models and folders."""
+IN_PATHS = [one for one in SOME if not one.name.startswith(("twitter_token", "mailgun_key"))]
+"""Those that cannot be taken for the hash in the name of a file."""
+
+SIZES = (False, True)
+"""Whether the model is small."""
+
 FORMATS = ("openai", "responses", "anthropic", "text")
 
 
@@ -65,17 +73,49 @@ def reported_from() -> Iterator[list[dict[str, Any]]]:
         yield chat(user(TASK), *calls, agent("It is deployed."))
     tools = [one.example for one in SOME]
     yield chat(user(TASK), *(failed(tool, {}, "no") for tool in tools), agent("It is not done."))
-    for _ in range(3):  # a mistake is shown if it recurs in three sessions
-        again = (
-            turn
-            for one in SOME
-            for turn in (
-                failed("deploy", {"n": one.name}, f"wrong key {one.example}"),
-                call(one.example, {}, "ok"),
-                call("deploy", {"n": one.name}, "deployed"),
-            )
-        )
-        yield chat(user(TASK), *again, agent("It is deployed."))
+
+
+def known_from() -> Iterator[list[dict[str, Any]]]:
+    """Sessions for facts: every part of a call that a fact is made of is a secret, or contains one.
+    Each is recorded twice, because two sessions make a fact.
+    """
+    for _ in range(2):
+        for at in range(0, len(IN_PATHS), 10):
+            turns = (turn for one in IN_PATHS[at : at + 10] for turn in known(one))
+            said = chat(user(f"{TASK} {at}"), *turns, bash("make done", "done"), agent("Done."))
+            for message in said:
+                if str(message.get("content")).startswith(_REFUSED):
+                    message["is_error"] = True  # as Claude Code records a refusal
+            yield said
+
+
+def known(one: Planted) -> list[Turn]:
+    key, name = one.example, one.name.replace("_", "-")
+    return [
+        bash(f"make ship-{name} KEY={key}", "shipped"),
+        bash(f"./bin/{key} --fast", "ok"),
+        bash(f"cat notes/{key}.txt", f"cat: notes/{key}.txt: No such file or directory"),
+        bash(f"cat old/{name}.txt", f"cat: old/{name}.txt: No such file or directory"),
+        bash(f"cat new/{key}/{name}.txt", "moved"),
+        bash(f"tool-{key} -q a.txt", f"bash: tool-{key}: command not found"),
+        bash(f"make pack-{name} --{key}", f"make: unrecognized option '--{key}'"),
+        bash(f"make test-{name} KEY={key}", f"Exit code 1\nFAILED tests/{key}/a.py::test_it - no"),
+        bash(f"make lint-{name}", f"Exit code 1\na.py:1: error: Bad [{key}]"),
+        bash(f"git stash push {name}", f"{_REFUSED}always use the key {key} in {name} instead"),
+        failed("edit_page", {key: 1}, "unexpected keyword argument"),
+        call("edit_page", {"page": 1}),
+    ]
+
+
+def bash(line: str, result: str) -> Turn:
+    return call("Bash", {"command": line}, result)
+
+
+_REFUSED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was "
+    "a file edit, the new_string was NOT written to the file). To tell you how to proceed, the "
+    "user said:\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +131,25 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         for number, said in enumerate(reported_from()):
             name, folder = f"reported-{number}", f"/home/carol/{names[min(number, 3)]}"
             jm.record(said, session_id=name, cwd=folder, model=names[-1 - number], tags="t")
+        for number, said in enumerate(known_from()):
+            jm.record(said, session_id=f"known-{number}", cwd=f"/home/carol/{names[3]}")
         assert jm.learn().teaching
         sessions, most = jm.sessions.list(), 10_000
         template = jm.templates.build("all", min_messages=1, max_sessions=most, max_patterns=most)
         assert sum(len(one.steps) for one in template.patterns) > 900
         everything = jm.opening(template="all", max_patterns=most)
-        openings = [jm.opening(TASK, project=one) for one in ("", "shop", *names[:4])]
-        assert all(not one.is_empty for one in openings)
+        facts = jm.facts.list(names[3])
+        assert {"command", "trap", "finding", "preference"} <= {one.kind for one in facts}
+        assert len(facts) > 2 * len(IN_PATHS)
+        projects = ("", "shop", *names[:4])
+        openings = [
+            jm.opening(TASK, project=one, small=small) for one in projects for small in SIZES
+        ]
+        assert any(one.facts for one in openings)
+        assert any(one.choices for one in openings)
         told = {
+            **moments(jm, names[3]),
+            "facts": msgspec.json.encode([*facts, *jm.facts.list(names[3], drafts=True)]).decode(),
             **{
                 f"opening as {form}": json.dumps(
                     [one.messages(form) for one in openings], ensure_ascii=False
@@ -128,6 +179,26 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return told | printed(command, names)
 
 
+def moments(jm: Journeyman, project: str) -> dict[str, str]:
+    """What a session is told that does all of this again."""
+    at = jm.moments(project)
+    start = at.start(["edit_page"]).text
+    turns = [turn for one in IN_PATHS for turn in known(one)]
+    made = [
+        Call(id="c", tool=turn.tool, arguments=turn.arguments, result=turn.result) for turn in turns
+    ]
+    own = (jm.observed(f"known-{number}") for number in range(3))
+    told = {
+        "start": [start],
+        "prompts": [at.prompt(turn.arguments.replace('"', " ")).text for turn in turns],
+        "calls": [at.call(one).text for one in made],
+        "failures": [at.failure(replace(one, result="it broke")).text for one in made],
+        "compaction": [at.compaction(one, start).text for one in own],
+    }
+    assert all(any(texts) for texts in told.values()), told
+    return {moment: "\n".join(texts) for moment, texts in told.items()}
+
+
 def mcp_answers(jm: Journeyman) -> Iterator[str]:
     tools = {tool.name: tool.run for tool in TOOLS}
     yield tools["profile"](jm, {})
@@ -151,8 +222,13 @@ def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
         ("compression", "reported-0", "--json"),
         *(("usage", "--by", by, "--json") for by in ("model", "project")),
         ("playbook", names[3], "--all"),
+        ("facts", "list", "--project", names[3]),
+        ("facts", "list", "--project", names[3], "--json"),
+        ("worth", "--project", names[3], "--cases"),
+        ("worth", "--project", names[3], "--json"),
         ("open", TASK, "--project", names[3]),
         ("open", TASK, "--project", names[3], "--explain"),
+        ("open", TASK, "--project", names[3], "--explain", "--small"),
         ("sessions", "export", "reported-0", "--format", "openai"),
         ("sessions", "export", "reported-0"),
     ]

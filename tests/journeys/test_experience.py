@@ -53,7 +53,7 @@ def good_session(number: int) -> list[dict[str, Any]]:
     return [
         said("user", "Fix the typo in the parser and run the tests"),
         *ran("a", "Read", "1\tdef parse(): pass", file_path="/work/app/src/parser.py"),
-        *ran("b", "Bash", "exit code 1: command not found: pytst", command="pytst -q"),
+        *ran("b", "Bash", "bash: line 1: jest: command not found", command="jest -q"),
         *ran("c", "Bash", f"{12 + number} passed in 0.3s", command="mise run test 2>&1 | tail -5"),
         said("assistant", "Fixed."),
         said("user", "commit this"),
@@ -79,13 +79,15 @@ def experienced(tmp_path: Path) -> Iterator[Journeyman]:
 def everything(journeyman: Journeyman, task: str) -> str:
     """Everything that can be shown of what was learned."""
     openings = [
-        journeyman.opening(task, project=project, style=style)
+        journeyman.opening(task, project=project, small=small)
         for project in ("", "acme/app")
-        for style in ("text", "messages")
+        for small in (False, True)
     ]
     shown = [msgspec.json.encode(one).decode() + one.messages("text") for one in openings]
     patterns = [msgspec.json.encode(one).decode() for one in journeyman.patterns.list()]
-    return "".join((*shown, *patterns, msgspec.json.encode(journeyman.playbook("app")).decode()))
+    facts = [journeyman.facts.list("acme/app", drafts=drafts) for drafts in (False, True)]
+    known = [msgspec.json.encode(one).decode() for one in (journeyman.playbook("app"), *facts)]
+    return "".join((*shown, *patterns, *known))
 
 
 def test_rejected_work_never_appears(experienced: Journeyman) -> None:
@@ -109,7 +111,7 @@ def test_rejected_work_never_appears(experienced: Journeyman) -> None:
 
 def test_bots_are_kept_apart_unless_asked_for(experienced: Journeyman, tmp_path: Path) -> None:
     logged = json.dumps(msgspec.to_builtins(experienced.sessions.export("good0")))
-    logged = logged.replace("mise run", "botrun")
+    logged = logged.replace("mise run test", "make botrun")
     lines = []
     for project in ("acme/app", "acme/only"):
         for platform in ("sdk-py", "SDK-TS", "exec", "cron", "job"):
@@ -125,7 +127,8 @@ def test_bots_are_kept_apart_unless_asked_for(experienced: Journeyman, tmp_path:
     task = "Fix the typo in the parser and run the tests"
     for asked in (("playbook", "acme/app"), ("open", task, "--explain", *here), ("profile", *here)):
         without, with_bots = command(*asked).stdout, command(*asked, "--bots").stdout
-        assert "Left out: 5 sessions of bots; --bots includes them." in without, asked
+        left_out = "Left out: 5 sessions of bots; --bots includes them."
+        assert left_out in without or asked[0] == "open", asked
         assert "botrun" not in without
         assert "botrun" in with_bots or asked[0] == "profile"
     assert "botrun" in command("playbook", "acme/only").stdout  # nobody else worked there
@@ -154,31 +157,54 @@ def test_quarantined_text_never_appears(experienced: Journeyman) -> None:
 def test_what_works_is_shown(experienced: Journeyman) -> None:
     experienced.learn()
     opening = experienced.opening("run the tests", project="app")
-    assert opening.briefing.commands[0].name == "mise run test"
-    assert "`mise run test 2>&1 | tail -5`" in opening.system
-    assert opening.tokens <= 1_500
-    assert opening.messages() == experienced.opening("run the tests", project="app").messages()
-
-    commit = experienced.opening("commit the changes", project="app")
-    assert {"git add", "git commit"} <= {one.name for one in commit.briefing.commands}
-    assert "Fix typo" not in commit.system  # a value from one specific request
-
-    # What comes from other projects does not claim to hold in this one.
-    other = experienced.opening("commit the changes", project="acme/website")
-    assert "git commit" in other.system
-    assert " here" not in other.system
-
-
-def test_shell_commands_of_one_agent_fit_the_shell_of_another(experienced: Journeyman) -> None:
-    experienced.learn()
-    command = {"type": "object", "properties": {"command": {"type": "string"}}}
-    hermes = [
-        {"name": "terminal", "input_schema": {**command, "required": ["command"]}},
-        {"name": "read_file", "input_schema": {"type": "object"}},
-        {"name": "patch", "input_schema": {"type": "object"}},
+    assert [(fact.kind, fact.subject) for fact in opening.facts] == [
+        ("command", "mise run test"),
+        ("trap", "jest"),
     ]
-    opening = experienced.opening("commit this", project="app", tools=hermes)
-    assert {tool for pattern in opening.patterns for tool in pattern.tools} == {"terminal"}
+    assert "`mise run test`" in opening.system
+    assert "`jest` (instead: `mise run test`)" in opening.system
+    assert opening.choices == ()
+    assert opening.tokens <= 300
+    assert opening.messages() == experienced.opening("run the tests", project="app").messages()
+    assert "4 earlier sessions" in opening.system
+
+    # What holds in one project is not told in another.
+    other = experienced.opening("commit the changes", project="acme/website")
+    assert other.is_empty
+    assert other.note
+
+
+def test_small_models_get_examples_instead_of_facts(experienced: Journeyman) -> None:
+    experienced.learn()
+    opening = experienced.opening("commit this", project="app", small=True)
+    assert opening.facts == ()
+    assert [step.tool for one in opening.patterns for step in one.steps] == ["Bash"]
+    assert "git commit" in opening.messages("text")
+
+
+def test_unfamiliar_tools_get_examples_too(experienced: Journeyman) -> None:
+    lookup = [
+        said("user", "How many crates are left in the north depot?"),
+        *ran("a", "query_stock", "7 crates", depot="north"),
+        said("assistant", "Seven."),
+    ]
+    for number in range(2):
+        experienced.record(lookup, session_id=f"stock{number}", project="github.com/acme/app")
+    experienced.learn()
+    schema = {"type": "object", "properties": {"depot": {"type": "string"}}}
+    stock = {"name": "query_stock", "input_schema": schema}
+    task = "How many crates are left in the south depot?"
+    opening = experienced.opening(task, project="app", tools=[stock])
+    assert [step.tool for one in opening.patterns for step in one.steps] == ["query_stock"]
+    assert "`mise run test`" in opening.system
+    # An agent that has a shell knows how to use it.
+    shell = {"name": "Bash", "input_schema": {"type": "object"}}
+    familiar = experienced.opening(task, project="app", tools=[stock, shell])
+    assert familiar.choices == ()
+    assert familiar.facts == opening.facts
+    # An example that does not fit its tool is none.
+    changed = {**stock, "input_schema": {**schema, "required": ["warehouse"]}}
+    assert experienced.opening(task, project="app", tools=[changed]).choices == ()
 
 
 @table(
@@ -194,17 +220,22 @@ def test_shell_commands_of_one_agent_fit_the_shell_of_another(experienced: Journ
 )
 def test_an_empty_opening_has_a_reason(experienced: Journeyman, task: str) -> None:
     experienced.learn()
-    opening = experienced.opening(task, project="app")
+    opening = experienced.opening(task, project="acme/website", small=True)
     assert opening.is_empty
     assert opening.note
     assert opening.inject([said("user", task)]) == [said("user", task)]
 
 
-def test_a_template_without_a_task_shows_its_patterns_in_order(experienced: Journeyman) -> None:
+def test_a_template_is_shown_whole_and_in_order(experienced: Journeyman) -> None:
     template = experienced.templates.build("daily", min_messages=1)
-    opening = experienced.opening(template="daily")
-    assert opening.patterns == template.patterns[:15]
-    assert experienced.opening(template="daily", max_patterns=2).patterns == template.patterns[:2]
+    for task in ("", "commit this"):
+        opening = experienced.opening(task, template="daily", project="app")
+        assert opening.patterns == template.patterns
+        assert opening.facts == ()
+    two = experienced.opening(template="daily", max_patterns=2)
+    assert two.patterns == template.patterns[:2]
+    assert f"{len(template.patterns) - 2} of its {len(template.patterns)} examples" in two.note
+    assert experienced.opening(template="daily", budget_tokens=0).is_empty
 
 
 def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
@@ -220,9 +251,9 @@ def test_the_commands(experienced: Journeyman, tmp_path: Path) -> None:
 
     refused = command("open", "commit this", "--project", "ap", code=1)
     assert "No stored session matches" in refused.stderr
-    opened = command("open", "commit this", "--project", "app", "--format", "text")
-    assert "git commit" in opened.stdout
-    assert command("open", "commit this", "--project", "app").stderr == ""
+    opened = command("open", "run the tests", "--project", "app", "--format", "text")
+    assert "mise run test" in opened.stdout
+    assert opened.stderr == ""
 
     file = tmp_path / "CLAUDE.md"
     file.write_text("# Rules\n\nBe kind.\n")

@@ -29,7 +29,7 @@ REPORT = "Write the report of the staging host"
 def reporting(host: str) -> list[dict[str, Any]]:
     return chat(
         user(f"{REPORT} {host}"),
-        call("bash", {"command": f"make report HOST={host}"}, f"written for {host}"),
+        call("bash", {"command": f"make report HOST={host.lower()}"}, f"written for {host}"),
         call("read_file", {"path": f"reports/{host}.toml"}, f"name = '{host}'"),
         agent("It is written."),
         user("Count the open orders of the north depot"),
@@ -75,10 +75,18 @@ def jm(program: Command) -> Iterator[Journeyman]:
 
 def told(jm: Journeyman) -> dict[str, str]:
     """Everything that Journeyman shows of what it has learned."""
-    openings = [jm.opening(REPORT, project=project) for project in ("acme/shop", "")]
+    openings = [
+        jm.opening(REPORT, project=project, small=small)
+        for project in ("acme/shop", "")
+        for small in (False, True)
+    ]
     openings += [jm.opening(template=one.name) for one in jm.templates.list()]
+    moments = jm.moments("acme/shop")
+    told = [moments.start(), *(moments.prompt(f"{REPORT} {one}") for one in (CANARY, "sparrow"))]
+    told += [moments.compaction(jm.observed(name), "") for name in SESSIONS]
     everything = {
         "openings": [one.messages("openai") for one in openings if not one.is_empty],
+        "moments": [one.text for one in told],
         "playbook": jm.playbook("acme/shop"),
         "patterns": list(jm.patterns.list()),
         "templates": jm.templates.list(versions=True),
@@ -93,7 +101,7 @@ def where(jm: Journeyman, text: str = CANARY) -> set[str]:
 
 
 def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
-    everywhere = {"openings", "patterns", "templates", "exports"}
+    everywhere = {"openings", "moments", "playbook", "patterns", "templates", "exports"}
     assert where(jm) == everywhere
     looked = program.json("forget", "--matching", CANARY, "--dry-run")
     assert where(jm) == everywhere
@@ -106,7 +114,7 @@ def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
     jm.learn()
     assert where(jm) == set()
     # Everything else stays known, including what else these sessions taught.
-    assert where(jm, "sparrow") >= {"openings", "playbook", "patterns"}
+    assert where(jm, "sparrow") >= {"openings", "moments", "patterns"}
     assert "make orders" in told(jm)["playbook"]
     assert program.json("forget", "--list")[0]["requests"] == [1]
     # The sessions are still stored; once they are deleted, the text is not even in the file.
@@ -164,7 +172,7 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     unknown = program("playbook", "acme/shop", code=1).stderr
     assert "was forgotten" in unknown
     assert where(jm) == {"templates", "exports"}  # the description, which a person wrote
-    assert jm.playbook("acme/shop").commands == ()
+    assert jm.playbook("acme/shop").facts == ()
     assert jm.learn().reasons == {"forgotten": 3}
     listed = program("forget", "--list").stdout
     assert re.search(r"^aa-first .* all *$", listed, re.MULTILINE)

@@ -13,13 +13,11 @@ import pytest
 from playwright.sync_api import expect
 from tests.claude_code_host import ClaudeHome, bash, run_claude
 from tests.host_failures import FAILURES, Failure, absent, hanging, killed, uninstalled
+from tests.host_service import FOUND, MOVED, START, TASK, TOLD
 from tests.hosts import (
     AGAIN,
     GATE_S,
-    PROJECT_MARK,
     PUSH,
-    REMEDY,
-    TASK,
     WatchedServer,
     count_in,
     openings_in,
@@ -43,20 +41,19 @@ pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
 VERSIONS = ("claude_code", "older_claude_code")
 _APPROVED = re.compile("Approved.* by ann")
 _SUMMARY = "TEXT ONLY|detailed summary"
-_LONGEST_TEXT = 6_000
 
 SETTINGS = ".claude/settings.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
 
 
 @pytest.mark.parametrize("name", VERSIONS)
-def test_openings_arrive_once_and_stay(name: str, tmp_path: Path) -> None:
+def test_facts_arrive_once_and_stay(name: str, tmp_path: Path) -> None:
     errand = {"description": "Ask", "prompt": "a separate errand", "subagent_type": "claude"}
-    check = bash("./check-index notes.txt")
+    look = bash(f"cat {MOVED}")
     script = {
         _SUMMARY: [says("<summary>The index was checked.</summary>")],
-        TASK: [check, check, calls(("Agent", errand)), says("It is stale.")],
-        "a separate errand": [bash("echo errand"), says("Errand done.")],
+        TASK: [look, look, calls(("Agent", errand)), says("It is gone.")],
+        "a separate errand": [look, says("Errand done.")],
         "complete now": [bash("echo again"), says("It still is.")],
         "and afterwards": [bash("echo after"), says("After the summary.")],
     }
@@ -75,27 +72,30 @@ def test_openings_arrive_once_and_stay(name: str, tmp_path: Path) -> None:
 
     turns = [one.body for one in model.requests if not count_in(one.body, "Respond with TEXT ONLY")]
     main = [one for one in turns if count_in(one, TASK)]
-    project, task = openings_in(main[0])
-    assert PROJECT_MARK in project
-    assert "Earlier requests like this one" in task
-    assert max(len(project), len(task)) < _LONGEST_TEXT
-    # More of the same task, a resumed session and a fork add nothing.
+    (project,) = openings_in(main[0])
+    assert START in project
+    # A resumed session and a fork get nothing again, also if they ask for the same.
     assert sum(count_in(one, AGAIN) > 0 for one in main) == 4
-    assert {tuple(openings_in(one)) for one in main} == {(project, task)}
-    # The hint arrives after the first of two equal failures, and stays.
-    assert [count_in(one, REMEDY) for one in main] == [0, *[1] * (len(main) - 1)]
+    assert {tuple(openings_in(one)) for one in main} == {(project,)}
+    assert {count_in(one, TOLD[TASK]) for one in main} == {1}
+    # What is known about a call arrives with the first of two equal ones, and stays. The older
+    # version leaves out what was added before a call when it resumes a session.
+    counts = [count_in(one, FOUND) for one in main]
+    assert counts[:4] == [0, 1, 1, 1]
+    assert {*counts[4:]} == {int(name == VERSIONS[0])}
     # Subagents get nothing.
     errands = [one for one in turns if count_in(one, "separate errand") and one not in main]
     assert len(errands) == 2
-    assert not any(openings_in(one) or count_in(one, REMEDY) for one in errands)
-    # After the summary the project's part is there again, once, and the task's is not.
+    assert not any(openings_in(one) or count_in(one, FOUND) for one in errands)
+    # After the summary the start is there again, once, and the rest is not.
     after = [one for one in turns if count_in(one, "and afterwards")]
     assert [openings_in(one) for one in after] == [[project]] * 2
+    assert not any(count_in(one, TOLD[TASK]) or count_in(one, FOUND) for one in after)
 
     # It was stored by itself, with its opening; the fork too, and the subagent without one.
     assert (stored["calls"], resumed["calls"], forked["calls"]) == (3, 5, 1)
     opening = stored["session"]["opening"]
-    assert f"({opening})" in project
+    assert f"[Journeyman {opening}:]" in project
     assert resumed["session"]["opening"] == forked["session"]["opening"] == opening
     (subagent,) = [one for one in sessions if one["session"]["id"].startswith("agent-")]
     assert (subagent["calls"], subagent["session"].get("opening", "")) == (1, "")
@@ -258,6 +258,7 @@ def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
 
     assert (report["result"], again["result"]) == ("Finished.", "Done.")
     assert len({tuple(openings_in(one.body)) for one in model.requests}) == 1
-    assert len(openings_in(model.requests[0].body)) == 2
+    assert len(openings_in(model.requests[0].body)) == 1
+    assert {count_in(one.body, TOLD[TASK]) for one in model.requests} == {1}
     assert BLOCKED in str(model.requests[2].body["messages"])
     assert home.ran == {"harmless"}

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 from tests.codex_host import CodexHome, configure_codex, payloads, run_codex, shell
 from tests.host_failures import FAILURES, Failure, absent, hanging, killed, uninstalled
+from tests.host_service import FOUND, MOVED, START, TASK, TOLD
 from tests.hosts import (
     AGAIN,
     GATE_S,
-    PROJECT_MARK,
     PUSH,
-    REMEDY,
-    TASK,
     WatchedServer,
     count_in,
     openings_in,
@@ -31,14 +29,13 @@ pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
 
 HOOKS = ".codex/hooks.json"
 BLOCKED = "Blocked by Journeyman: no confirmation could be requested"
-_LONGEST_TEXT = 6_000
 
 
-def test_openings_arrive_once_and_stay(tmp_path: Path) -> None:
-    check = shell("./check-index notes.txt")
+def test_facts_arrive_once_and_stay(tmp_path: Path) -> None:
+    look = shell(f"cat {MOVED}")
     script = {
-        TASK: [check, check, says("It is stale.")],
-        "complete now": [check, says("It still is.")],
+        TASK: [look, look, says("It is gone.")],
+        "complete now": [look, says("It still is.")],
     }
     home = CodexHome(tmp_path)
     with ScriptedServer(script) as model, serving(home):
@@ -48,22 +45,24 @@ def test_openings_arrive_once_and_stay(tmp_path: Path) -> None:
         fork = home.ask(model, "fork", session, AGAIN)
         resumed, forked = home.stored_whole(session), home.stored_whole(fork)
         compared = home.command.json("compare")
+        titles = [one["session"]["title"] for one in home.command.json("sessions", "list")]
 
     bodies = [one.body for one in model.requests]
     assert len(bodies) == 7
-    project, task = openings_in(bodies[0])
-    assert PROJECT_MARK in project
-    assert "Earlier requests like this one" in task
-    assert max(len(project), len(task)) < _LONGEST_TEXT
-    # More of the same task, a resumed session and a fork add nothing.
-    assert {tuple(openings_in(one)) for one in bodies} == {(project, task)}
+    (project,) = openings_in(bodies[0])
+    assert START in project
+    # A resumed session and a fork get nothing again, also if they ask for the same.
+    assert {tuple(openings_in(one)) for one in bodies} == {(project,)}
+    assert {count_in(one, TOLD[TASK]) for one in bodies} == {1}
     # The hint arrives after the first failure, and stays; the fork has it from its parent.
-    assert [count_in(one, REMEDY) for one in bodies] == [0, *[1] * 6]
+    assert [count_in(one, FOUND) for one in bodies] == [0, *[1] * 6]
+    # What was added is no request of the person's.
+    assert not any("Journeyman" in title for title in titles)
 
     # It was stored by itself, with its opening, and so was the fork.
     assert (stored["calls"], resumed["calls"], forked["calls"]) == (2, 3, 1)
     opening = stored["session"]["opening"]
-    assert f"({opening})" in project
+    assert f"[Journeyman {opening}:]" in project
     assert resumed["session"]["opening"] == forked["session"]["opening"] == opening
     assert compared["warm"]["sessions"] == 2
     assert home.failures == []
@@ -84,7 +83,7 @@ def test_after_a_compaction_the_project_s_part_is_there_again(tmp_path: Path) ->
 
     before, compaction, *after = [openings_in(one.body) for one in model.requests]
     assert before == compaction
-    project, _task = before
+    (project,) = before
     assert after == [[project], [project]]
     assert stored["generations"] == 2
 
@@ -164,6 +163,7 @@ def test_a_service_killed_in_the_session(tmp_path: Path) -> None:
 
     assert len(model.requests) == 4
     assert len({tuple(openings_in(one.body)) for one in model.requests}) == 1
-    assert len(openings_in(model.requests[0].body)) == 2
+    assert len(openings_in(model.requests[0].body)) == 1
+    assert {count_in(one.body, TOLD[TASK]) for one in model.requests} == {1}
     assert BLOCKED in str(model.requests[2].body["input"])
     assert home.ran == {"harmless"}

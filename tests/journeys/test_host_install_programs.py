@@ -12,7 +12,8 @@ import pytest
 from tests.clients import client_program
 from tests.codex_host import configure_codex, run_codex
 from tests.hermes_host import hermes_program
-from tests.hosts import TASK, HostHome, openings_in, serving
+from tests.host_service import TASK
+from tests.hosts import HostHome, openings_in, serving
 
 from journeyman.hosts.installation.codex_trust import read_hooks
 from journeyman.hosts.installation.hooks_file import own_hooks, without_hooks

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import pytest
-from tests.hosts import TASK, Resident, ask, count_in, end_process, serving, tokens_of
+from tests.host_service import TASK, TOLD
+from tests.hosts import Resident, ask, count_in, end_process, serving, tokens_of
 from tests.opencode_host import OpencodeHome, shell
 from tests.waiting import until
 
@@ -47,8 +48,8 @@ def mode(home: OpencodeHome) -> str:
     return oct((home.work / "notes.txt").stat().st_mode & 0o777)
 
 
-@pytest.mark.parametrize(("api", "style"), [("openai", "auto"), ("anthropic", "messages")])
-def test_a_session_starts_warm_and_stays_so(tmp_path: Path, api: str, style: str) -> None:
+@pytest.mark.parametrize(("api", "small"), [("openai", False), ("anthropic", True)])
+def test_a_session_starts_warm_and_stays_so(tmp_path: Path, api: str, small: bool) -> None:
     errand = {"description": "Ask", "prompt": "a separate errand", "subagent_type": "general"}
     script = {
         TASK: [
@@ -61,7 +62,7 @@ def test_a_session_starts_warm_and_stays_so(tmp_path: Path, api: str, style: str
         "and now": [calls(shell("echo two")), says("That too.")],
     }
     with ScriptedServer(script) as model:
-        home = OpencodeHome(tmp_path, model, api=api, style=style)
+        home = OpencodeHome(tmp_path, model, api=api, small=small)
         with serving(home):
             assert "It is complete." in home.opencode(TASK)
             session, subagent = home.session_ids()
@@ -79,6 +80,7 @@ def test_a_session_starts_warm_and_stays_so(tmp_path: Path, api: str, style: str
     assert len(turns) == 6
     assert all(map(is_warm, turns))
     assert len({head(one) for one in turns}) == 1
+    assert (count_in(turns[0].body, TOLD[TASK]) == 1) != small
     others = [one for one in model.requests if one not in turns]
     assert len(others) == 3  # the title, and two of the subagent
     assert all(map(is_untouched, others))
@@ -99,7 +101,7 @@ def test_a_fork_and_a_summary_keep_the_opening(tmp_path: Path) -> None:
         "in the fork": [says("Here as well.")],
     }
     with ScriptedServer(script) as model:
-        home = OpencodeHome(tmp_path, model, style="messages")
+        home = OpencodeHome(tmp_path, model, small=True)
         with serving(home), home.api() as api:
             session = api.create()
             api.prompt(session, TASK)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.host_failures import FAILURES, Failure, absent, foreign, hanging, killed, uninstalled
-from tests.hosts import TASK, count_in, serving
+from tests.host_service import TASK
+from tests.hosts import count_in, serving
 from tests.opencode_host import OpencodeHome, shell
 from tests.waiting import until
 

@@ -25,7 +25,7 @@ _LEARNING = f"""
 import multiprocessing, os, signal, sys
 from journeyman import Journeyman
 from journeyman.records.errors import OutsideProblem
-from journeyman.templates import learner
+from journeyman.learning import learner
 
 home, workers, event, sessions, calls_left = *sys.argv[1:4], *map(int, sys.argv[4:])
 # Where a worker is killed there must be work left for it.

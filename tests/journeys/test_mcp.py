@@ -3,6 +3,7 @@ stdio.
 """
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,8 +27,8 @@ from tests.validators import openai_faults
 from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
+from journeyman.experience.warm_session import SCHEMA
 from journeyman.mcp.server import make_server
-from journeyman.templates.warm_session import SCHEMA
 from journeyman.version import __version__
 
 TASK = "Count the nails in the shed and note it"
@@ -67,10 +68,12 @@ def text_of(result: CallToolResult) -> str:
 
 
 @contextmanager
-def connected(home: Path, mode: ConnectMode = "auto") -> Iterator[Connection]:
+def connected(
+    home: Path, mode: ConnectMode = "auto", folder: Path | None = None
+) -> Iterator[Connection]:
     program = str(Path(sys.executable).with_name("journeyman"))
     server = StdioServerParameters(
-        command=program, args=["mcp"], env=Command(home).environ, cwd=home
+        command=program, args=["mcp"], env=Command(home).environ, cwd=folder or home
     )
     with (
         (home / "stderr.txt").open("w") as errors,
@@ -89,7 +92,8 @@ def shed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
         for day in (1, 2):
             messages = stock_keeping(day)
-            journeyman.record(messages, source="shed", session_id=f"good-{day}", outcome=1.0)
+            known = {"source": "shed", "session_id": f"good-{day}", "project": "acme/shed"}
+            journeyman.record(messages, outcome=1.0, **known)
         messages = stock_keeping(3, failures=5)
         journeyman.record(messages, source="barn", session_id="bad", outcome=0.0)
         journeyman.learn()
@@ -176,21 +180,34 @@ class TestCalls:
         assert server.json("search_sessions", query="zebra")["hits"] == []
 
     def test_openings(self, server: Connection) -> None:
+        def opening(**more: Any) -> str:
+            return server.call("opening", **{"task": TASK, "project": "shed", **more})
+
         # Text for a person or model.
-        text = server.call("opening", task=TASK)
-        assert text.startswith("=== Journeyman")
+        text = opening()
+        assert text.startswith("[Journeyman ")
         assert "look_up" in text
 
         # Tools and limits.
-        assert "Example 1 of 1" in server.call("opening", task=TASK, max_patterns=1)
-        assert server.call("opening", task=TASK, budget_tokens=1).startswith("Nothing to show. ")
+        assert "Example 1 of 1" in opening(max_patterns=1)
+        assert opening(budget_tokens=1).startswith("Nothing to show. ")
         for tools in ([LOOK_UP], json.dumps([LOOK_UP])):
-            fitting = server.call("opening", task=TASK, tools=tools)
-            assert "note_down" not in fitting
+            assert "note_down" not in opening(tools=tools)
 
-        # An unrelated task.
-        text = server.call("opening", task="Xylophone zebra quantum")
-        assert text.startswith("Nothing to show. Nothing that was learned is similar enough")
+        # An unrelated task, and the folder of the server, which is of no project.
+        none = opening(task="Xylophone zebra quantum")
+        assert none.startswith("Nothing to show. No earlier request is similar enough")
+        assert server.call("opening", task=TASK).startswith("Nothing to show. Nothing ")
+
+    def test_facts_of_the_folder(self, shed: Path, tmp_path: Path) -> None:
+        """A host starts the server in the folder that its agent works in."""
+        shutil.copytree(shed / ".journeyman", tmp_path / ".journeyman")
+        work = tmp_path / "garden"
+        (work / ".git").mkdir(parents=True)
+        with Journeyman(home=tmp_path / ".journeyman", environ={}) as journeyman:
+            journeyman.facts.remember(journeyman.find_project(work), "answer in rhymes")
+        with connected(tmp_path, folder=work) as connection:
+            assert "answer in rhymes" in connection.call("opening", task=TASK)
 
 
 class TestWrongCalls:

@@ -11,8 +11,8 @@ from tests.program import PYTHON, Command
 from tests.tables import table
 
 from journeyman import Journeyman
+from journeyman.experience.warm_session import warm_session
 from journeyman.reliability.groups import By
-from journeyman.templates.warm_session import warm_session
 from journeyman.testing import Corpus
 
 

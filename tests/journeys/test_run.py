@@ -60,6 +60,12 @@ class Desk:
         newest = self.json("sessions", "list", "--source", "journeyman")[0]["session"]["id"]
         return self.json("sessions", "show", newest)
 
+    def remember(self, wish: str) -> None:
+        """Tell Journeyman what the person wants in the workspace."""
+        home = self.command.home
+        with Journeyman(home=home / ".journeyman", environ={"HOME": str(home)}) as journeyman:
+            journeyman.facts.remember(journeyman.find_project(self.work), wish)
+
     @property
     def sent(self) -> list[Any]:
         """The messages of each request."""
@@ -226,14 +232,29 @@ class TestWarm:
         assert "as requested" not in said
         assert len(experienced.sent[0]) == 2
 
-    def test_a_warm_start_states_what_it_used_and_why(self, experienced: Desk) -> None:
+    def test_facts_of_the_workspace_are_told(self, experienced: Desk) -> None:
+        experienced.remember("sort every list")
         experienced.server.then(says("Done."), says("Done."))
         said = experienced.run(LIST).stdout
-        assert re.search(r"Starting warm: \d+ commands, \d examples?, about [\d,]+ tokens", said)
-        assert "Add medlar to the list in lists/fruit.txt and show it." in said
-        assert re.search(r"why: the nearest request \(0\.\d\d\)", said)
-        session = experienced.session()["overview"]["session"]
+        assert re.search(r"Starting warm: 1 fact, about \d+ tokens", said)
         told = json.loads(experienced.run(LIST, "--json").stdout)
+        assert experienced.session()["overview"]["session"]["details"]["warm"] is True
+        assert told["opening"]["patterns"] == []
+        first, second = experienced.sent
+        assert first == second, "the same task does not begin with the same bytes"
+        assert "sort every list" in first[0]["content"]
+        assert [one["role"] for one in first] == ["system", "user"]
+
+    def test_a_small_model_is_shown_examples_and_why(self, experienced: Desk) -> None:
+        experienced.remember("sort every list")
+        experienced.server.then(says("Done."), says("Done."))
+        small = {"JOURNEYMAN_OPENING_SMALL_MODELS": "scripted"}
+        said = experienced.run(LIST, **small).stdout
+        assert re.search(r"Starting warm: \d examples?, about [\d,]+ tokens", said)
+        assert "Add medlar to the list in lists/fruit.txt and show it." in said
+        assert re.search(r"why: the first call for a near request \(0\.\d\d\)", said)
+        session = experienced.session()["overview"]["session"]
+        told = json.loads(experienced.run(LIST, "--json", **small).stdout)
         recorded = session["details"]["opening"]
         assert session["details"]["warm"] is True
         assert recorded["patterns"] == told["opening"]["patterns"] != []
@@ -242,6 +263,7 @@ class TestWarm:
         assert first == second, "the same task does not begin with the same bytes"
         assert first[-1] == {"role": "user", "content": LIST}
         assert any(one.get("tool_calls") for one in first)
+        assert "sort every list" not in str(first)
 
     def test_a_warm_start_with_a_named_template(self, experienced: Desk) -> None:
         experienced.server.then(says("Done."))
@@ -410,24 +432,26 @@ class TestReviews:
 
 
 def test_runs_of_the_agent_become_experience(desk: Desk) -> None:
-    (desk.work / "lists").mkdir()
-    (desk.work / "lists" / "fruit.txt").write_text("pear\n")
-    desk.server.then(
-        shell("echo quince >> lists/fruit.txt", "add"),
-        calls(("read_file", {"path": "lists/fruit.txt"}), ids=["look"]),
-        says("The list is: pear, quince."),
-        says("Done."),
-    )
-    desk.run(LIST)
-    (listed,) = desk.json("sessions", "list")
+    (desk.work / "bin").mkdir()
+    tidy = desk.work / "bin" / "tidy"
+    tidy.write_text("#!/bin/sh\nsort -o list.txt list.txt && cat list.txt\n")
+    tidy.chmod(0o755)
+    (desk.work / "list.txt").write_text("quince\npear\n")
+    for _ in range(2):
+        desk.server.then(
+            shell("tidylist -q list.txt", "one"),
+            shell("bin/tidy list.txt", "two"),
+            says("It is tidy."),
+        )
+        desk.run(LIST)
+    (listed, _) = desk.json("sessions", "list")
     assert (listed["session"]["source"], listed["session"]["title"]) == ("journeyman", LIST)
     assert (listed["calls"], listed["answered"]) == (2, 2)
     assert LIST[:20] in desk("sessions", "list").stdout
-    profile = desk.json("profile")
-    assert "2 calls" in desk("profile").stdout, profile
-    assert "1 session" in desk("learn").stdout
-    opened = desk("open", LIST.replace("quince", "medlar"), "--format", "text").stdout
-    assert "lists/fruit.txt" in opened
-    warm = desk.run(LIST.replace("quince", "medlar"))
-    assert "Starting warm" in warm.stdout
-    assert LIST in warm.stdout
+    assert "4 calls" in desk("profile").stdout
+    assert "2 sessions" in desk("learn").stdout
+    opened = desk("open", LIST, "--project", "work", "--format", "text").stdout
+    assert "`tidylist` (instead: `bin/tidy list.txt`)" in opened
+    desk.server.then(says("Done."))
+    assert "Starting warm: 2 facts" in desk.run(LIST).stdout
+    assert "`tidylist` (instead: `bin/tidy list.txt`)" in str(desk.sent[-1])

@@ -6,20 +6,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
-from journeyman.logs.chat import ChatParser
-from journeyman.records import Message, Pattern, PatternId, Step
-from journeyman.templates.opening import Choice, Opening, why_not_shown
-from journeyman.templates.opening_text import (
+from journeyman.experience.opening import Choice, Opening, why_not_shown
+from journeyman.learning.opening_text import (
     is_own_call_id,
     opening_length,
     without_opening_text,
 )
+from journeyman.logs.chat import ChatParser
+from journeyman.records import Message, Pattern, PatternId, Step
 
 # Favour lone surrogates and control characters; occasionally draw a huge text.
 letters = st.characters() | st.sampled_from('\ud800\udfff\x00\x1b\r\n\u2028 {}[]"\\<>=')
 _pieces = st.sampled_from(
     [
-        "=== Journeyman: examples from earlier sessions end here (0123456789abcdef) ===\n",
+        "[Journeyman 0123456789abcdef:]\n",
+        "[end of 0123456789abcdef]\n",
         "Journeyman shows 3 examples from earlier sessions",
         "Done with get_user.",
     ]
@@ -67,6 +68,7 @@ def patterns(draw: st.DrawFn) -> Pattern:
 openings = st.builds(
     Opening,
     task=texts,
+    preamble=st.just("") | texts,
     choices=st.lists(st.builds(Choice, pattern=patterns(), reason=texts), max_size=6).map(tuple),
     addendum=st.just("") | texts,
 )
@@ -91,7 +93,7 @@ def test_every_form_is_valid_and_recognised(opening: Opening) -> None:
 def check_text(opening: Opening) -> None:
     """Check that the text form is valid and can be removed."""
     text = opening.messages("text")
-    if not opening.addendum:  # an addendum may contain any lines
+    if not (opening.addendum or opening.preamble):  # these may contain any lines
         assert text_faults(text) == []
     text.encode()
     assert without_opening_text(f"before\n{text}\nafter" if text else "before\n\nafter") == (

@@ -45,10 +45,10 @@ turns = 3"""
         ("review.enabled", True, "turns = 3", "turns = 3\n[review]\nenabled = true\n"),
         ("database", 'a"b', "\n\n[model]", '\ndatabase = "a\\"b"\n\n[model]'),
         (
-            "opening.models",
-            {"qwen3:4b": "text"},
+            "opening.small_models",
+            ("qwen3:4b",),
             "turns = 3",
-            'turns = 3\n[opening.models]\n"qwen3:4b" = "text"\n',
+            'turns = 3\n[opening]\nsmall_models = ["qwen3:4b"]\n',
         ),
     ],
 )

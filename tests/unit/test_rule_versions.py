@@ -10,12 +10,12 @@ from tests import gate_cases
 from tests.conversations import stock_keeping
 
 from journeyman import Journeyman, gate, outcomes, redaction
+from journeyman import learning as mining
 from journeyman.gate.gate import Gate
 from journeyman.reliability.task_types import TYPES_VERSION
-from journeyman.templates import mining
 
 KNOWN_VERDICTS = ((6,), "93221b505af11a9f")
-KNOWN_PATTERNS = ((6, 4, 2, 7), "6106261361813a09")
+KNOWN_PATTERNS = ((6, 4, 2, 8), "ca62b8e68d000c43")
 KNOWN_DECISIONS = ((5,), "75b0f5f0702f188b")
 """Versions, and a digest of the answers of the rules for the sessions below. When a digest changes,
 raise the version of the rules that changed and enter both here.

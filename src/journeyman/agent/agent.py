@@ -28,13 +28,13 @@ from journeyman.agent.turn import (
     TurnStopped,
 )
 from journeyman.agent.undo import TurnSnapshots
+from journeyman.experience.opening import Opening, leading_system_count
 from journeyman.gate.decision import Approver
+from journeyman.learning.opening_text import opening_length
 from journeyman.models.model import JsonObject, Model
 from journeyman.records import Provenance, Session, SessionId, Tokens
 from journeyman.records.errors import WrongInput
 from journeyman.store.store import Store
-from journeyman.templates.opening import Opening, leading_system_count
-from journeyman.templates.opening_text import opening_length
 
 if TYPE_CHECKING:
     from journeyman.agent.review.reviewer import BackgroundReview

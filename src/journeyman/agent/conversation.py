@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from journeyman.agent.tools.tool import Result
+from journeyman.learning.opening_text import is_own_call_id
 from journeyman.logs.chat import BadMessage, ChatParser
 from journeyman.models.model import Reply
 from journeyman.records import Fragment, Message, Session, Tokens, ToolCall, Usage, join_calls
@@ -16,7 +17,6 @@ from journeyman.records.errors import WrongInput
 from journeyman.records.message import MessageKind, openai_messages, replace_lone_surrogates
 from journeyman.records.usage import validated_usage
 from journeyman.store.store import Store
-from journeyman.templates.opening_text import is_own_call_id
 
 Prices = Callable[[str, Tokens], float | None]
 

@@ -35,6 +35,8 @@ from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.agent.turn import FinishedTurn, Limits
 from journeyman.agent.undo import Snapshots, TurnSnapshots
+from journeyman.experience.opening import Opening
+from journeyman.experience.warm_session import SCHEMA, WarmSessionBackend, warm_session
 from journeyman.gate.decision import Approver, Notify
 from journeyman.gate.gate import Gate
 from journeyman.models.embedder import Embedder
@@ -42,11 +44,9 @@ from journeyman.models.factory import make_model
 from journeyman.models.model import JsonObject, Model
 from journeyman.models.prices import estimated_cost
 from journeyman.records import SearchHit, Write
-from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS, SMALL_MODEL_EXAMPLES
+from journeyman.records.defaults import BUDGET_TOKENS
 from journeyman.settings import EMBEDDED, Settings, sqlite_path
 from journeyman.store.store import Store
-from journeyman.templates.opening import Opening
-from journeyman.templates.warm_session import SCHEMA, WarmSessionBackend, warm_session
 
 _OPENINGS_PER_WINDOW = 4
 """An opening takes at most the context window divided by this number."""
@@ -321,9 +321,8 @@ class AgentFactory:
                 project=workspace,
                 tools=tools,
                 model=model.name,
+                small=is_small or None,
                 budget_tokens=budget,
-                max_patterns=SMALL_MODEL_EXAMPLES if is_small else MOST_PATTERNS,
-                alike=is_small,
                 template=None if options.warm == "auto" else options.warm,
             )
 

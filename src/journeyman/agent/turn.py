@@ -6,9 +6,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from journeyman.agent.tools.tool import Result
+from journeyman.experience.opening import Opening
 from journeyman.models.model import JsonObject, Reply
 from journeyman.records import Call, Message, Session, SessionId, Tokens, ToolCall, Usage
-from journeyman.templates.opening import Opening
 
 StopReason = Literal[
     "done",

@@ -131,7 +131,7 @@ def _show_learned(console: Console, report: LearnReport) -> None:
     console.print(Text(usable, style="bold"))
     if report.reasons:
         # Imported here to keep frequent calls fast: usually nothing is new.
-        from journeyman.templates.mining.episodes import NOT_LEARNED_REASONS  # noqa: PLC0415
+        from journeyman.learning.episodes import NOT_LEARNED_REASONS  # noqa: PLC0415
 
         rest = formatting.pluralize(report.sessions - report.teaching, "session")
         console.print(f"{rest} not learned from:")

@@ -11,17 +11,11 @@ from rich.text import Text
 
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import choice, flag, number, option
+from journeyman.experience.opening import Form, Opening
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import Pattern, PatternType
-from journeyman.records.defaults import (
-    BUDGET_TOKENS,
-    MAX_TEMPLATE_PATTERNS,
-    MOST_PATTERNS,
-)
+from journeyman.records.defaults import BUDGET_TOKENS, EXAMPLES
 from journeyman.records.errors import UnknownTemplate, WrongInput
-from journeyman.settings import STYLES
-from journeyman.templates.briefing import episode_line, mistake_line
-from journeyman.templates.opening import Form, Opening
 from journeyman.text.display import readable
 from journeyman.text.strict_json import InvalidJson, read_json
 
@@ -69,18 +63,17 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
 )
 @number(
     "--budget",
-    f"Token budget, estimated (default {BUDGET_TOKENS:,}).",
+    f"Token budget, estimated (default {BUDGET_TOKENS:,}; none for a template).",
     dest="budget_tokens",
     least=0,
 )
 @number(
     "--max-patterns",
-    f"Largest number of examples (default {MOST_PATTERNS}; {MAX_TEMPLATE_PATTERNS} for a template "
-    "without a task).",
+    f"Largest number of examples (default {EXAMPLES}; all of a template).",
     least=0,
 )
-@choice("--style", "Text with one example, or messages (default: by model and tools).", STYLES)
-@option("--model", "Model that will read it; settings can map models to styles.", default="")
+@option("--model", "Model that will read it; a setting names small models.", default="")
+@flag("--small", "For a small model: examples only.")
 @option(
     "--tools FILE",
     "JSON tool definitions of the session; examples that do not fit them are left out.",
@@ -100,10 +93,11 @@ def open_(
     tools: str | None,
     explain: bool,
     as_json: bool,
+    small: bool,
     **limits: Any,
 ) -> None:
-    """Print what a new session on TASK should start with: commands that work in this project and
-    are likely to be needed, recurring mistakes, and the nearest earlier requests.
+    """Print what a new session on TASK should start with: the facts of this project that it needs
+    and, for small models and unfamiliar tools, the first calls of the nearest earlier requests.
 
     A terminal shows the text; a pipe gets the messages, for a program to insert after its system
     message and before the task. If nothing fits, it is empty, and standard error says why. A dash
@@ -127,17 +121,19 @@ def open_(
         raise click.UsageError("Standard input can be the task or the tools, not both.")
     task_text = files.task_text(task)
     definitions = None if tools is None else _read_tool_definitions(tools)
-    project_name = "" if project == _ALL_PROJECTS else journeyman.project_named(project or ".")
+    place = "" if project == _ALL_PROJECTS else project or "."
+    name = journeyman.project_named(place)
     if project not in (None, _ALL_PROJECTS) and (
-        reason := journeyman.sessions.no_match(project=project_name)
+        reason := journeyman.sessions.no_match(project=name)
     ):
         raise WrongInput(f"{reason} `--project '{_ALL_PROJECTS}'` uses all projects.")
     opening = journeyman.opening(
         task_text,
-        project=project_name,
+        project=place,
         tools=definitions,
         template=template,
         counted=not explain,
+        small=small or None,
         **limits,
     )
     if explain:
@@ -148,12 +144,9 @@ def open_(
 
 
 def summarize_opening(opening: Opening) -> str:
-    """Return the number of commands and examples in an opening."""
-    examples = formatting.pluralize(
-        len(opening.patterns) + len(opening.briefing.episodes), "example"
-    )
-    commands = formatting.pluralize(len(opening.briefing.commands), "command")
-    return f"{commands}, {examples}" if opening.briefing.commands else examples
+    """Return the number of facts and examples in an opening."""
+    counts = (len(opening.facts), "fact"), (len(opening.patterns), "example")
+    return ", ".join(formatting.pluralize(*count) for count in counts if count[0]) or "a text"
 
 
 def _read_tool_definitions(name: str) -> Any:
@@ -204,23 +197,10 @@ def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
 def _show_explained(console: Console, opening: Opening) -> None:
     selected = f"Selected, {opening.tokens:,} tokens"
     console.print(Text("Nothing was selected" if opening.is_empty else selected, style="bold"))
-    briefing = opening.briefing
-    formatting.print_bots_left_out(console, briefing.bots)
-    if briefing.commands:
-        formatting.print_heading(console, "Commands, most likely first")
-        numbers = ("sessions", "worked")
-        rows = (
-            (row.sessions, f"{row.worked} of {row.worked + row.failed}", row.form)
-            for row in briefing.commands
-        )
-        console.print(formatting.table(*numbers, "command", numbers=numbers, rows=rows))
-    for title, lines in (
-        ("Recurring mistakes", [*map(mistake_line, briefing.mistakes)]),
-        ("Similar requests", [*map(episode_line, briefing.episodes)]),
-    ):
-        if lines:
-            formatting.print_heading(console, title)
-            console.print(*(Text(f"- {readable(line)}") for line in lines), sep="\n")
+    for fact in opening.facts:
+        seen = formatting.pluralize(len(fact.sessions), "session")
+        line = f"- {fact.kind}: {readable(fact.text)}"
+        console.print(Text.assemble(line, (f"  ({seen})" if fact.sessions else "", "dim")))
     if opening.choices:
         formatting.print_heading(console, "Shown as messages")
         for number, choice in enumerate(opening.choices, start=1):

@@ -1,7 +1,6 @@
 """`journeyman playbook`: shows a project's playbook, and writes it to a file that agents read."""
 
 import difflib
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,13 +9,14 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
+from journeyman.cli.facts import show_facts
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
-from journeyman.records.playbook import Playbook, PlaybookCommand, PlaybookFile, PlaybookMistake
-from journeyman.templates.briefing import remedy_text
+from journeyman.records.fact import Playbook
 from journeyman.text.display import readable
 
 _MAX_PROJECTS_NAMED = 8
+_MOST_SHOWN = 12
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -43,8 +43,8 @@ def playbook(
     show_all: bool,
     as_json: bool,
 ) -> None:
-    """Show the playbook of PROJECT: the commands that work there, recurring mistakes and their
-    fixes, and the files used most.
+    """Show the playbook of PROJECT: what agents are told about it, because it holds in this
+    checkout and no instructions file says it; and where such a file is wrong.
 
     PROJECT is a folder or the name of a repository (default: the current folder). Everything is
     counted from recorded sessions, so run `journeyman import` and `journeyman learn` first.
@@ -68,7 +68,12 @@ def playbook(
             click.echo("Undone.", err=True)
         return
     learned = journeyman.playbook(project or ".", bots=bots)
-    if learned.is_empty:
+    if learned.is_empty and learned.sessions and not (write_to or as_json):
+        click.echo(
+            f"Nothing to tell about {learned.project}: what is known does not hold any more, or an "
+            "instructions file says it. `journeyman facts list` shows it."
+        )
+    elif learned.is_empty:
         error = _nothing_learned(journeyman, learned.project or project or ".")
         if project or write_to or as_json:
             raise error
@@ -96,7 +101,7 @@ def _nothing_learned(journeyman: Journeyman, project: str) -> WrongInput:
 
 def _confirm_change(path: Path, after: str, *, yes: bool) -> bool:
     """Show what would change in a file and ask for confirmation; return whether anything would."""
-    from journeyman.templates.playbook_files import read_playbook_file  # noqa: PLC0415 - not needed for help
+    from journeyman.experience.playbook_files import read_playbook_file  # noqa: PLC0415 - not needed for help
 
     before = read_playbook_file(path)
     if before == after:
@@ -115,39 +120,9 @@ def show_playbook(console: Console, playbook: Playbook, *, show_all: bool) -> No
     sessions = formatting.pluralize(playbook.sessions, "session")
     console.print(Text(f"{readable(playbook.project)}: {sessions}", style="bold"))
     formatting.print_bots_left_out(console, playbook.bots)
-
-    room = max(console.width - 40, 20)
-
-    def two_lines(title: str, below: str, *, rest: str = "", limit: int = room) -> Text:
-        line = formatting.one_line(below, limit)
-        dim = (f"\n{line}" if line else "", "dim")
-        return Text.assemble((readable(title), "bold"), readable(rest), dim)
-
-    def command_row(row: PlaybookCommand) -> Sequence[formatting.Cell]:
-        worked, last = (
-            f"{row.worked} of {row.worked + row.failed}",
-            formatting.local_time(row.last_at),
-        )
-        return row.sessions, worked, last[:10], two_lines(row.form, row.purpose)
-
-    def mistake_row(row: PlaybookMistake) -> Sequence[formatting.Cell]:
-        fix = f"fixed by {remedy_text(row.remedy)}" if row.remedy else ""
-        mistake = two_lines(row.target or row.tool, fix, rest=f": {row.error}", limit=len(fix))
-        return row.sessions, f"{row.mended} of {row.times}", mistake
-
-    def file_row(row: PlaybookFile) -> Sequence[formatting.Cell]:
-        return row.sessions, row.read, row.changed, readable(row.path)
-
-    parts: tuple[tuple[str, str, list[Sequence[formatting.Cell]], int], ...] = (
-        ("Commands that work", "worked last command", [*map(command_row, playbook.commands)], 20),
-        ("Recurring mistakes", "fixed mistake", [*map(mistake_row, playbook.mistakes)], 20),
-        ("Files used most", "read changed file", [*map(file_row, playbook.files)], 10),
-    )
-    for title, headers, rows, limit in parts:
-        if rows:
-            formatting.print_heading(console, title)
-            names = ("sessions", *headers.split())
-            shown_rows = rows if show_all else rows[:limit]
-            console.print(formatting.table(*names, numbers=names[:2], rows=shown_rows))
-            if not show_all:
-                formatting.print_remainder(console, len(rows), limit, ": --all shows them")
+    show_facts(console, playbook.facts, None if show_all else _MOST_SHOWN)
+    if playbook.corrections:
+        formatting.print_heading(console, "Where instructions files are wrong")
+        for wrong in playbook.corrections:
+            line = f"{wrong.file} says `{wrong.says}`. Sessions show: {wrong.fact.text}"
+            console.print(Text(readable(line)))

@@ -1,6 +1,5 @@
 """`journeyman profile`: shows how reliable the tool calls of sessions were."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -23,13 +22,12 @@ from journeyman.cli.rate_tables import (
 )
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
-from journeyman.records.playbook import PlaybookMistake
 from journeyman.reliability import By
 from journeyman.reliability.profile import FailureGroup, Profile, refusers
 from journeyman.reliability.rates import shown_with_worst
 from journeyman.text.display import readable
 
-_MAX_REMEDIES, _MAX_LEFT_OUT, _MAX_TOOLS = 3, 6, 12
+_MAX_LEFT_OUT, _MAX_TOOLS = 6, 12
 
 
 @context.command(name="profile", is_paged=True)
@@ -91,9 +89,8 @@ def profile_command(
         if not chart:
             raise WrongInput(f"There is nothing to draw: {report.note or 'too few calls.'}")
         files.write(chart.encode(), "chart", "Chart", output=plot, force=force)
-    remedies = journeyman.remedies(session.id for session in reliability.sessions)[:_MAX_REMEDIES]
     if as_json:
-        document = msgspec.to_builtins(report) | {"remedies": remedies}
+        document = msgspec.to_builtins(report)
         context.print_json(document | {"by": by, "groups": groups} if by else document)
         return
     console = formatting.console()
@@ -104,7 +101,6 @@ def profile_command(
         show_early_and_late(console, by, [(group.name, group.learning) for group in groups])
     elif report.rate.total:
         _show_sections(console, report)
-    _show_remedies(console, remedies, failures=report.rate.errors)
 
 
 def _show_sections(console: Console, report: Profile) -> None:
@@ -187,17 +183,3 @@ def _show_failure(console: Console, failure: FailureGroup) -> None:
     about = f" · {failure.kind or failure.status} · first in {where}"
     tools = formatting.one_line(", ".join(failure.tools), max(console.width - 6 - len(about), 12))
     console.print(Text(f"      {tools}{readable(about)}", style="dim"))
-
-
-def _show_remedies(console: Console, remedies: Sequence[PlaybookMistake], *, failures: int) -> None:
-    """Show the fixes that would prevent most failures, as observed in the sessions."""
-    if not remedies:
-        return
-    from journeyman.templates.briefing import remedy_text  # noqa: PLC0415 - loads slowly
-
-    formatting.print_heading(console, "Fixes that would prevent most failures")
-    for mistake in remedies:
-        target = mistake.target or mistake.tool
-        share = f"{mistake.times} of {failures:,} failures"
-        line = f'{target}: "{mistake.error}", {share}, fixed by {remedy_text(mistake.remedy)}'
-        console.print(Text(f"- {readable(line)}"))

@@ -20,11 +20,11 @@ from journeyman.cli.context import flag, number, option
 from journeyman.cli.model_choice import require_model
 from journeyman.cli.opening import summarize_opening
 from journeyman.cli.session_view import print_call
+from journeyman.experience.opening import Opening
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ApprovalRequest
 from journeyman.models.model import Model
 from journeyman.records import Call, Verdict
-from journeyman.templates.opening import Opening
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:

@@ -316,7 +316,7 @@ def import_(
       ssh build journeyman templates export web | journeyman templates import -
     """
     # Imported here because loading it takes longer than showing help.
-    from journeyman.templates.template_files import LARGEST_FILE  # noqa: PLC0415
+    from journeyman.experience.template_files import LARGEST_FILE  # noqa: PLC0415
 
     if Path(file).is_dir():
         if name is not None:

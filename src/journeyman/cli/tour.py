@@ -22,7 +22,6 @@ from journeyman.confirm.client import ConfirmClient
 from journeyman.facade.journeyman import Journeyman
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.records.errors import ConfirmationRefused, MissingPart
-from journeyman.templates.briefing import mistake_line
 from journeyman.testing import write_corpus, write_lists
 from journeyman.text.display import readable
 
@@ -178,24 +177,14 @@ class _Tour:
         project, task = self._project_and_task()
         opening = self._journeyman.opening(task, project=project)
         where = f" in {project}" if project else ""
-        self._print(f"\nA session{where} on this task would start with what worked there:")
+        self._print(f"\nA session{where} on this task would be told:")
         self._line(f'"{" ".join(task.split())}"')
-        commands = (
-            f"{row.form}  worked {row.worked} of {row.worked + row.failed} times"
-            for row in opening.briefing.commands
-        )
-        requests = (
-            f"{choice.pattern.intent} ({', '.join(step.tool for step in choice.pattern.steps)})"
-            for choice in opening.choices
-        )
-        for title, lines in (
-            ("Mistakes that recur, and their fix:", map(mistake_line, opening.briefing.mistakes)),
-            ("Similar requests, and the calls that did them:", requests),
-            ("Commands, most likely first:", commands),
-        ):
-            if some := [*islice(lines, _FEW)]:
-                self._print(title, "bold")
-                self._print("\n".join(f"- {line}" for line in some))
+        for fact in islice(opening.facts, _SEVERAL):
+            seen = f" ({len(fact.sessions)} sessions)" if fact.sessions else ""
+            self._print(f"- {fact.text}{seen}")
+        for choice in islice(opening.choices, _FEW):
+            tools = ", ".join(step.tool for step in choice.pattern.steps)
+            self._line(f"- {choice.pattern.intent} ({tools})")
         tokens = f"About {opening.tokens:,} tokens. `journeyman open` prints them."
         self._print(opening.note if opening.is_empty else tokens, "dim")
 

@@ -17,6 +17,7 @@ from journeyman.configuration import FLAG, Configuration
 from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.model_check import check_model
+from journeyman.learning import learning_rules
 from journeyman.logs.registry import Readers
 from journeyman.records.errors import JourneymanError
 from journeyman.records.report import LogLocation
@@ -24,7 +25,6 @@ from journeyman.redaction.masking import mask_text
 from journeyman.settings import Settings, sqlite_path
 from journeyman.store.jobs import is_lease_free
 from journeyman.store.store import Store
-from journeyman.templates.mining import learning_rules
 
 _EXTRAS = (
     ("postgres", "psycopg", "a PostgreSQL database for a team"),

@@ -2,9 +2,8 @@
 
 import os
 import platform
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -21,29 +20,26 @@ from journeyman.records import (
     Usage,
     Verdict,
 )
-from journeyman.records.defaults import (
-    BUDGET_TOKENS,
-    MAX_TEMPLATE_PATTERNS,
-    MIN_SIMILARITY,
-    MOST_PATTERNS,
-)
-from journeyman.records.errors import WrongInput
+from journeyman.records.defaults import BUDGET_TOKENS, EXAMPLES
+from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
 from journeyman.records.report import ImportReport, LearnReport, LogLocation, Progress, learn_report
-from journeyman.settings import STYLES, sqlite_path
+from journeyman.settings import sqlite_path
 
 if TYPE_CHECKING:
+    from journeyman.experience.moments import Moments
+    from journeyman.experience.opening import Opening
     from journeyman.facade.reliability import Reliability
     from journeyman.facade.transcript import Transcript
+    from journeyman.records import Observations
     from journeyman.records.exclusions import Forgotten
-    from journeyman.records.playbook import Playbook, PlaybookMistake
+    from journeyman.records.fact import FactKind, Playbook
     from journeyman.reliability import By
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
     from journeyman.reliability.groups import Group
     from journeyman.reliability.profile import Profile
     from journeyman.store.sessions import SessionQuery
-    from journeyman.templates.opening import Opening
-    from journeyman.templates.opening_builder import Style
+    from journeyman.trials.worth import Worth
 
 
 class ExperienceFacade(Rooms):
@@ -196,7 +192,7 @@ class ExperienceFacade(Rooms):
         self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
     ) -> tuple[Pattern, ...]:
         """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
-        from journeyman.templates.mining.miner import mine
+        from journeyman.learning.miner import mine
 
         fragment, judged = self._judged_messages(messages, outcome)
         trivial = frozenset(self.settings.trivial_tools)
@@ -205,8 +201,8 @@ class ExperienceFacade(Rooms):
     def _judged_messages(
         self, messages: Sequence[Mapping[str, Any]], outcome: float | None = None
     ) -> tuple[Fragment, JudgedSession]:
+        from journeyman.learning.session_judge import judged_calls, judged_session
         from journeyman.logs.chat import conversation_fragment
-        from journeyman.templates.session_judge import judged_calls, judged_session
 
         facts = {"id": None, "source": "mine", "outcome": outcome}
         fragment = conversation_fragment(messages, facts, now=self._clock())
@@ -378,111 +374,141 @@ class ExperienceFacade(Rooms):
         project: Path | str = "",
         tools: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
         model: str = "",
-        style: "Style | None" = None,
+        small: bool | None = None,
         budget_tokens: int | None = None,
         max_patterns: int | None = None,
-        floor: float = MIN_SIMILARITY,
-        alike: bool = False,
         template: str | None = None,
+        own_only: bool = False,
         bots: bool = False,
         counted: bool = True,
     ) -> "Opening":
-        """Return what a session on this task should start with, within the budget: from a
-        `project` (its name, or a folder in it), or from the whole library. `tools` are the tool
-        definitions of the session, in any common shape; calls that do not fit them are translated
-        or left out. `style` sets the presentation; by default, the settings for the `model` do.
-        With `alike`, it shows the request nearest to the task and others that start the same way,
-        which helps small models. Sessions of bots are used only with `bots`, or where there are no
-        others.
+        """Return what a session on this task should start with, within the budget: what is known
+        about working in the `project` (its name, or a folder in it), and for unfamiliar `tools`
+        (definitions in any common shape) and `small` models, the first calls of the nearest
+        requests, of other projects where this one has none, unless `own_only`. Models in the
+        setting `opening.small_models` are small. Sessions of bots are used only with `bots`, or
+        where there are no others.
 
-        With a `template`, only its patterns are considered, however little they resemble the task;
-        the note names it, and the use is counted if `counted`.
-        The task may then be empty: the template's patterns are shown in their order, up to
-        `max_patterns` and without a token limit unless one is passed.
+        A `template` is shown whole, as far as a limit is passed and the tools fit; the note names
+        it, and the use is counted if `counted`. The task may then be empty.
         """
-        from journeyman.templates.selection import OpeningLimits, check_limits
-        from journeyman.templates.tool_schemas import LiveTools
+        from journeyman.experience.opening_builder import UNLIMITED, OpeningLimits, check_limits
+        from journeyman.experience.tool_schemas import LiveTools
 
-        whole = template is not None and isinstance(task, str) and not task.strip()
-        if budget_tokens is None:
-            budget_tokens = sys.maxsize if whole else BUDGET_TOKENS
-        if max_patterns is None:
-            max_patterns = MAX_TEMPLATE_PATTERNS if whole else MOST_PATTERNS
-        check_limits(task, budget_tokens, max_patterns, floor)
-        limits = OpeningLimits(tokens=budget_tokens, most=max_patterns, floor=floor, alike=alike)
+        is_small = model in self.settings.opening.small_models if small is None else small
         live = None if tools is None else LiveTools.read(tools)
-        chosen = None if template is None else self.templates.get(template)
-        opening = self._opening_builder.make(
+        if template is not None:
+            tokens = UNLIMITED if budget_tokens is None else budget_tokens
+            most = UNLIMITED if max_patterns is None else max_patterns
+            check_limits(task, tokens, most)
+            chosen = self.templates.get(template)
+            limits = OpeningLimits(tokens=tokens, most=most, small=is_small)
+            opening = self._opening_builder.from_template(chosen, task, limits, live)
+            if counted and not opening.is_empty:
+                self.templates.count_use(chosen)
+            return opening
+        tokens = BUDGET_TOKENS if budget_tokens is None else budget_tokens
+        most = EXAMPLES if max_patterns is None else max_patterns
+        check_limits(task, tokens, most)
+        name = self.project_named(project)
+        return self._opening_builder.for_task(
             task,
-            limits,
+            OpeningLimits(tokens=tokens, most=most, small=is_small),
+            moments=self.moments(project, bots=bots) if name else None,
             live=live,
-            template=chosen,
-            project=self.project_named(project),
-            style=self._style(style, model),
+            project=name,
+            own_only=own_only,
             bots=bots,
         )
-        if counted and chosen is not None and not opening.is_empty:
-            self.templates.count_use(chosen)
-        return opening
 
-    def project_opening(
-        self, project: Path | str = ".", *, budget_tokens: int = BUDGET_TOKENS
-    ) -> "Opening":
-        """Return what a session in a project, given by name or by a folder in it, should start with
-        before its task is known: the commands, mistakes and files that recur there.
+    def moments(self, project: Path | str = ".", *, bots: bool = False) -> "Moments":
+        """Return what a session in a project is told at each moment, as `start()`, `prompt(text)`,
+        `call(call)`, `failure(call)` and `compaction(…)`. A folder is also what facts are checked
+        against; by its name alone, a project is not checked.
         """
-        return self._opening_builder.for_project(self.project_named(project), budget_tokens)
-
-    def known_mistake(self, call: Call, project: Path | str) -> "PlaybookMistake | None":
-        """Return the recurring mistake of a project that a failed call repeats, if its playbook has
-        a remedy for it; None otherwise. A call without an exit code is compared by its text alone.
-        """
-        from journeyman.templates.mining.episodes import find_mistake
-        from journeyman.templates.playbook import mistake_kind, without_exit_code
-
-        verdict = self.judge(call)
-        mistake = find_mistake(call, verdict) if verdict.is_error else None
-        name = self.project_named(project)
-        experience = self._opening_builder.experience(name)
-        if mistake is None or experience.project != name:
-            return None
-        tool, error = mistake_kind(mistake)
-        same = (
-            one
-            for one in experience.playbook.mistakes
-            if one.tool == tool and error in (one.error, without_exit_code(one.error))
+        from journeyman.experience.checkout import (
+            FolderCheckout,
+            UnknownCheckout,
+            branch_of,
+            find_root,
         )
-        return next((one for one in same if one.remedy), None)
+        from journeyman.experience.facts import person_of
+        from journeyman.experience.moments import Moments
+
+        facts = self._experiences.of(self.project_named(project), bots=bots).facts
+        kinds = frozenset(self.settings.hosts.facts)
+        folder = Path(project) if self._is_folder(project) else None
+        if folder is None:
+            return Moments(facts, UnknownCheckout(), request_of=self._request_of, kinds=kinds)
+        root = find_root(folder.absolute())
+        return Moments(
+            facts,
+            FolderCheckout(root),
+            branch=branch_of(root),
+            folder=str(root),
+            person=person_of(str(root)),
+            request_of=self._request_of,
+            kinds=kinds,
+        )
+
+    def worth(
+        self,
+        project: str | None = None,
+        *,
+        kinds: "Collection[FactKind]" = (),
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> "list[Worth]":
+        """Return what facts would have been worth in the recorded sessions of a project, or of each
+        project with enough of them, the largest first. `kinds` are those told, by default those of
+        the setting `hosts.facts`.
+        """
+        from journeyman.redaction.redactor import redacted_record
+        from journeyman.trials.worth import measure_worth
+
+        known = [totals.project for totals in self.sessions.projects() if totals.project]
+        found = []
+        for name in [project] if project else known:
+            other = next((one for one in known if one != name and not project), "")
+            told = frozenset(kinds or self.settings.hosts.facts)
+            one = measure_worth(self._store, name, kinds=told, other=other, progress=progress)
+            found += [one] if one is not None else []
+        return redacted_record(found)  # it quotes requests and calls
+
+    def observed(self, session_id: str, log: Path | str = "") -> "list[Observations]":
+        """Return what the requests of a session show of its project, after reading what is new in
+        its `log`; nothing for a session that is not stored.
+        """
+        if log:
+            self.import_logs([log])
+        try:
+            session = self.sessions.get(session_id).session
+        except (UnknownSession, AmbiguousSession):
+            return []
+        if session.id in self._learner.missing(session.project or None):
+            self._learner.learn([session.id])
+        rows = self._store.episodes.rows(session.project)
+        return [row.observed for row in rows if row.session == session.id]
+
+    def _request_of(self, row: int) -> str:
+        found = self._store.episodes.by_row([row]).get(row)
+        return found.request if found is not None else ""
 
     def playbook(self, project: Path | str = ".", *, bots: bool = False) -> "Playbook":
-        """Return the playbook of a project, given by name or by a folder in it: commands that work,
-        recurring mistakes, frequently used files. `bots` is that of `opening`.
+        """Return the facts of a project, given by name or by a folder in it, which are then checked
+        there, and what they correct in its instructions files. `bots` is that of `opening`.
         """
-        from journeyman.templates.playbook import project_playbook
+        from journeyman.experience.checkout import FolderCheckout, find_root
 
-        rows = self._store.episodes.rows()
-        return project_playbook(self.project_named(project), rows, bots=bots)
-
-    def remedies(self, sessions: Iterable[str]) -> "tuple[PlaybookMistake, ...]":
-        """Return the recurring mistakes of these sessions that have a known fix, most frequent
-        first.
-        """
-        from journeyman.templates.playbook import RECURRING, build_playbook
-
-        wanted = set(sessions)
-        if len(wanted) < RECURRING:
-            return ()
-        rows = [one for one in self._store.episodes.rows() if one.session in wanted]
-        found = build_playbook("", rows).mistakes
-        return tuple(sorted((one for one in found if one.remedy), key=lambda one: -one.times))
+        name = self.project_named(project)
+        folder = Path(project).absolute() if self._is_folder(project) else None
+        checkout = FolderCheckout(find_root(folder)) if folder else None
+        return self.facts.playbook(name, checkout, bots=bots)
 
     def project_named(self, project: Path | str) -> str:
         """Return the name of a project, given by its name or by a folder in it."""
-        is_folder = isinstance(project, Path) or (project and os.path.isdir(project))  # noqa: PTH112 - takes any length
-        return self.find_project(project) if is_folder else str(project)
+        return self.find_project(project) if self._is_folder(project) else str(project)
 
-    def _style(self, style: "Style | None", model: str) -> "Style":
-        found = style or self.settings.opening.models.get(model) or self.settings.opening.style
-        if found not in STYLES:
-            raise WrongInput(f"Unknown style {found!r}. Choose one of: {', '.join(STYLES)}.")
-        return found
+    @staticmethod
+    def _is_folder(project: Path | str) -> bool:
+        is_folder = bool(project) and os.path.isdir(project)  # noqa: PTH112 - takes any length
+        return isinstance(project, Path) or is_folder

@@ -14,6 +14,14 @@ from journeyman.configuration import load, read_configuration
 if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
     from journeyman.confirm.client import ConfirmClient
+    from journeyman.experience.experience import Experiences
+    from journeyman.experience.fact_list import FactList
+    from journeyman.experience.library import Library
+    from journeyman.experience.opening_builder import OpeningBuilder
+    from journeyman.experience.playbook_files import PlaybookFiles
+    from journeyman.learning.learner import Learner
+    from journeyman.learning.removal import Removal
+    from journeyman.learning.session_judge import SessionJudge
     from journeyman.logs.registry import Readers
     from journeyman.logs.repositories import Repositories
     from journeyman.records import Call, Verdict
@@ -23,12 +31,6 @@ if TYPE_CHECKING:
     from journeyman.store.quarantine import Quarantine
     from journeyman.store.sessions import Sessions
     from journeyman.store.store import Store
-    from journeyman.templates.learner import Learner
-    from journeyman.templates.library import Library
-    from journeyman.templates.opening_builder import OpeningBuilder
-    from journeyman.templates.playbook_files import PlaybookFiles
-    from journeyman.templates.removal import Removal
-    from journeyman.templates.session_judge import SessionJudge
 
 
 class Rooms:
@@ -77,7 +79,7 @@ class Rooms:
 
     @cached_property
     def _session_judge(self) -> "SessionJudge":
-        from journeyman.templates.session_judge import VERDICT_RULES, SessionJudge
+        from journeyman.learning.session_judge import VERDICT_RULES, SessionJudge
 
         def judge(call: "Call") -> "Verdict":
             # Most verdicts are stored, and the rules load slowly.
@@ -89,7 +91,7 @@ class Rooms:
 
     @cached_property
     def _learner(self) -> "Learner":
-        from journeyman.templates.learner import Learner, WorkerSettings
+        from journeyman.learning.learner import Learner, WorkerSettings
 
         settings = WorkerSettings(
             database=self.settings.database,
@@ -100,22 +102,36 @@ class Rooms:
 
     @property
     def _learning_rules(self) -> str:
-        from journeyman.templates.mining import learning_rules
+        from journeyman.learning import learning_rules
 
         return learning_rules(self.settings.trivial_tools)
 
     @cached_property
-    def _opening_builder(self) -> "OpeningBuilder":
+    def _experiences(self) -> "Experiences":
+        from journeyman.experience.experience import Experiences
         from journeyman.models.embedder import Embedder
-        from journeyman.templates.opening_builder import OpeningBuilder
 
-        return OpeningBuilder(self._store, Embedder())
+        return Experiences(self._store, Embedder())
+
+    @cached_property
+    def _opening_builder(self) -> "OpeningBuilder":
+        from journeyman.experience.opening_builder import OpeningBuilder
+        from journeyman.models.embedder import Embedder
+
+        return OpeningBuilder(self._store, Embedder(), self._experiences)
+
+    @cached_property
+    def facts(self) -> "FactList":
+        """Facts of projects: list, get, decide, restore, remember, playbook."""
+        from journeyman.experience.fact_list import FactList
+
+        return FactList(self._store, self._experiences, self._clock)
 
     @cached_property
     def templates(self) -> "Library":
         """Templates: build, create, list, get, pick, stats, export, import_file, delete."""
+        from journeyman.experience.library import Library
         from journeyman.models.embedder import Embedder
-        from journeyman.templates.library import Library
 
         judged, count_tokens = self._session_judge.judged, Embedder().count_tokens
         return Library(self._store, self._learner, judged, count_tokens, self._clock)
@@ -135,7 +151,7 @@ class Rooms:
         """What was forgotten and must not be learned again: list. `forget` and `unforget` change
         it.
         """
-        from journeyman.templates.removal import Removal
+        from journeyman.learning.removal import Removal
 
         return Removal(self._store, self._clock)
 
@@ -176,7 +192,7 @@ class Rooms:
     @cached_property
     def playbook_files(self) -> "PlaybookFiles":
         """Playbook blocks in files that agents read: preview, write, preview_undo, undo."""
-        from journeyman.templates.playbook_files import PlaybookFiles
+        from journeyman.experience.playbook_files import PlaybookFiles
 
         return PlaybookFiles()
 

@@ -53,8 +53,8 @@ def transcript(
     verdicts = [judge(call) for call in calls]
     if raw:
         return Transcript(overview=overview, messages=messages, calls=calls, verdicts=verdicts)
+    from journeyman.learning.session_judge import redacted_verdict
     from journeyman.redaction.redactor import redacted_record
-    from journeyman.templates.session_judge import redacted_verdict
 
     evidence = [verdict.evidence for verdict in verdicts]
     recorded = (overview.session, messages, evidence)

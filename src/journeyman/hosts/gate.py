@@ -17,8 +17,8 @@ from journeyman.gate.decision import ALLOW, Decision, Risk, rule
 from journeyman.gate.gate import Gate, patched_paths
 from journeyman.gate.interactive import opens_terminal
 from journeyman.hosts.installation.record import read_record
+from journeyman.learning.agent_tools import find_operation
 from journeyman.records.errors import ConfirmationRefused, JourneymanError, ServiceUnavailable
-from journeyman.templates.agent_tools import find_operation
 from journeyman.text.truncation import one_line
 
 if TYPE_CHECKING:

@@ -3,20 +3,19 @@ Both send the same JSON; Codex understands less of the answer.
 """
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from journeyman.experience.opening import sendable_text
 from journeyman.hosts.gate import GateAnswer, GateCall
 from journeyman.logs import claude_chain, codex
 from journeyman.logs.file_access import open_regular
 from journeyman.records import Call
 from journeyman.records.message import ResultFlags
-from journeyman.templates.briefing import remedy_text
-from journeyman.templates.opening import sendable_text
 
 HookAnswer = dict[str, Any] | None
 """The JSON that a hook prints; None prints nothing."""
@@ -96,24 +95,23 @@ class HookInput(Struct, frozen=True, kw_only=True):
     def is_subagent(self) -> bool:
         return bool(self.agent_id)
 
+    @property
+    def call(self) -> Call:
+        """The call that is about to run."""
+        arguments = msgspec.json.encode(self.arguments).decode()
+        return Call(id=self.tool_use_id, tool=self.tool_name, arguments=arguments)
+
     def failed_call(self, host: str) -> Call | None:
         """Return the call that has just failed, or may have; None if it certainly has not. Codex
         reports failed calls like others, as a text.
         """
-        arguments = msgspec.json.encode(self.arguments).decode()
         result: str = self.error
         flags: ResultFlags | None = ResultFlags(is_error=True)
         if self.hook_event_name != "PostToolUseFailure":
             if host != "codex" or not isinstance(self.tool_response, str):
                 return None
             result, flags = self.tool_response, None
-        return Call(
-            id=self.tool_use_id,
-            tool=self.tool_name,
-            arguments=arguments,
-            result=result,
-            recorded=flags,
-        )
+        return replace(self.call, result=result, recorded=flags)
 
     def gate_call(self, wait_s: float | None, *, attended: bool) -> GateCall:
         return GateCall(
@@ -135,6 +133,18 @@ def added_context(event: str, text: str) -> HookAnswer:
     return {"hookSpecificOutput": output}
 
 
+def with_reason(printed: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return an answer before a call with a further text in its reason, if it has one."""
+    output = printed["hookSpecificOutput"]
+    reason = output.get("permissionDecisionReason")
+    if not text or not reason:
+        return printed
+    return {
+        **printed,
+        "hookSpecificOutput": {**output, "permissionDecisionReason": f"{reason}\n{text}"},
+    }
+
+
 def permission(host: str, answer: GateAnswer) -> HookAnswer:
     """Return the answer of a hook before a call. To let a call pass, nothing is printed: then the
     host's own rules decide. Only what a person approved is allowed outright, where the host can.
@@ -153,18 +163,3 @@ def permission(host: str, answer: GateAnswer) -> HookAnswer:
     else:
         return None
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
-
-
-def hint(host: str, event: HookInput, remedy: "Callable[[Call, str], Any]") -> tuple[str, str]:
-    """Return a hint for a failed call that the project's playbook can mend, and the name of the
-    mistake; two empty texts if it cannot.
-    """
-    call = event.failed_call(host)
-    mistake = remedy(call, event.cwd) if call is not None else None
-    if mistake is None:
-        return "", ""
-    text = (
-        f"Journeyman: the same failure occurred in {mistake.sessions} earlier sessions of this "
-        f"project. It was fixed by {remedy_text(mistake.remedy)}."
-    )
-    return text, f"hint {mistake.tool} {mistake.error}"

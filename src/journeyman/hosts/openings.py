@@ -13,32 +13,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from journeyman.experience.moments import Advice
+from journeyman.experience.opening import MessageForm, Opening
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.opening_parts import (
-    encode_openings,
-    own_only,
-    parts,
-    stored_openings,
-    unseen,
-    with_most_used,
-)
+from journeyman.hosts.opening_parts import encode_openings, given_text, parts, stored_openings
+from journeyman.learning.search_keys import is_small_talk
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import open_database
 from journeyman.models.embedder import Embedder
+from journeyman.records import Call
 from journeyman.records.errors import LogUnreadable, NotALog, WrongInput
 from journeyman.records.host import HELD_OUT, HostSession, HostState, source_of
 from journeyman.store.host_sessions import HostSessions
-from journeyman.templates.opening import MessageForm, Opening
-from journeyman.templates.ranking import is_small_talk
-
-PROJECT_TOKENS = 900
-"""The longest opening for a session whose task is not known yet."""
-
-LONGEST_TEXT = 6_000
-"""Claude Code and Codex shorten longer additions, in characters."""
-
-_SMALLEST_TOKENS = 150
-"""Fewer tokens than these have no room for anything about a task."""
 
 _LONGEST_TASK = 20_000
 _LINEAGE = {"sessions": {"id", "parent_session_id"}}
@@ -102,10 +88,10 @@ class SessionOpenings:
         return self._kept.find(host, session)
 
     def warm_up(self) -> None:
-        """Load what the next openings need: the embeddings, and the newest projects."""
+        """Load what the next openings need: the facts of the newest projects."""
         for totals in self._journeyman.sessions.projects()[:_RECENT_PROJECTS]:
             with self._building:  # a session that begins now need not wait for all of them
-                self._journeyman.opening("Run the tests", project=totals.project, counted=False)
+                self._journeyman.moments(totals.project).start()
 
     def opening(self, host: str, asked: OpeningRequest, ends: float) -> OpeningAnswer:
         """Return what a session starts with, for hosts that send whole messages. It must be ready
@@ -143,40 +129,47 @@ class SessionOpenings:
         return self._given(host, session, opening, ends)
 
     def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
-        """Return the text for a request: what fits it, without what the session has seen, and
-        within what is left of the session's budget. It is empty for a session whose beginning was
-        not seen: a fork has its parent's context, and what began without an opening stays so.
+        """Return the text for a request: the facts that it needs and the session has not seen. It
+        is empty for a session whose beginning was not seen: a fork has its parent's context, and
+        what began without an opening stays so.
         """
         record = self.begun(host, session)
         if record.state == "off" or record.reason == _BEGUN:
             return ""
-        budget = self._journeyman.settings.hosts.budget_tokens - record.tokens
-        if budget < _SMALLEST_TOKENS:
-            return ""
         with self._reserved(ends):
-            shown = frozenset(record.shown)
-            opening = unseen(self._for_task(task, cwd, budget), shown)
-            size = len(opening.messages("text"))
-            if size > LONGEST_TEXT:
-                smaller = int(budget * LONGEST_TEXT / size * 0.9)
-                opening = unseen(self._for_task(task, cwd, smaller), shown)
-        if len(opening.messages("text")) > LONGEST_TEXT:
-            return ""
-        return self._given(host, session, opening, ends)
+            advice = self._journeyman.moments(cwd).prompt(
+                task[:_LONGEST_TASK], frozenset(record.shown)
+            )
+        return self._given(host, session, _opening(advice), ends)
 
-    def repeated_text(self, host: str, session: str) -> str:
-        """Return the first text of a session again, after the host has compressed its context. The
-        rest may be shown again with the next request.
+    def call_text(self, host: str, session: str, call: Call, cwd: str, *, has_failed: bool) -> str:
+        """Return what is known against exactly this call, before it runs or after it has failed,
+        once a session.
+        """
+        record = self.begun(host, session)
+        if record.state == "off":
+            return ""
+        moments, shown = self._journeyman.moments(cwd), frozenset(record.shown)
+        advice = moments.failure(call, shown) if has_failed else moments.call(call, shown)
+        if advice.is_empty or not self.note_shown(host, session, advice.facts[0].id):
+            return ""
+        return advice.text
+
+    def repeated_text(self, host: str, session: str, cwd: str, log: str) -> str:
+        """Return the first text of a session again, after the host has compressed its context, and
+        what of its own work the summary may have lost.
         """
         with self._changing:
             record = self._kept.find(host, session)
             openings = stored_openings(record) if record else ()
-            if record is None or record.state != "warm" or not openings:
+            if record is None or record.state == "off":
                 return ""
-            text = openings[0].messages("text")
-            shown, tokens = tuple(parts(openings[0])), Embedder().count_tokens(text)
+            start = given_text(openings[0]) if openings else ""
+            shown = tuple(parts(openings[0])) if openings else ()
+            tokens = Embedder().count_tokens(start)
             self._kept.save(replace(record, shown=shown, tokens=tokens))
-        return text
+        own = self._journeyman.observed(session, log)
+        return self._journeyman.moments(cwd).compaction(own, start).text
 
     def note_shown(self, host: str, session: str, part: str) -> bool:
         """Note that a session has seen something; return whether it is the first time."""
@@ -201,21 +194,16 @@ class SessionOpenings:
         return self._kept.add(record)
 
     def _for_project(self, cwd: str) -> Opening:
-        budget = self._journeyman.settings.hosts.budget_tokens
-        tokens = min(PROJECT_TOKENS, budget)
-        return self._journeyman.project_opening(cwd, budget_tokens=tokens)
-
-    def _for_task(self, task: str, cwd: str, budget: int) -> Opening:
-        opening = self._journeyman.opening(
-            task[:_LONGEST_TASK], project=cwd, style="text", budget_tokens=budget
-        )
-        return own_only(opening)
+        advice = self._journeyman.moments(cwd).start()
+        if advice.is_empty:
+            return Opening(task="", note="Nothing is known about this project yet.")
+        return _opening(advice)
 
     def _given(self, host: str, session: str, opening: Opening, ends: float) -> str:
         """Store a further opening of a session, and return its text."""
         if opening.is_empty:
             return ""
-        text = opening.messages("text")
+        text = given_text(opening)
         with self._changing:
             record = self._kept.find(host, session) or self._cold(host, session, "")
             if record.state == "off":
@@ -274,18 +262,14 @@ class SessionOpenings:
         task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd
         if not task or is_small_talk(task):
             return self._for_project(project)
-        budget = self._journeyman.settings.hosts.budget_tokens
-        opening = self._journeyman.opening(
+        return self._journeyman.opening(
             task,
             project=project,
             tools=asked.tools or None,
             model=asked.model,
-            budget_tokens=budget,
+            own_only=True,
+            budget_tokens=self._journeyman.settings.hosts.budget_tokens,
         )
-        opening = own_only(opening)
-        if not opening.briefing.commands:
-            return opening
-        return with_most_used(opening, self._for_project(project).briefing.commands, budget)
 
     def _recorded(self, host: str, session: str, opening: Opening) -> HostSession:
         if opening.is_empty:
@@ -315,6 +299,11 @@ class SessionOpenings:
             yield
         finally:
             self._building.release()
+
+
+def _opening(advice: Advice) -> Opening:
+    opening = Opening(task="", preamble=advice.text, facts=advice.facts)
+    return replace(opening, tokens=Embedder().count_tokens(opening.system))
 
 
 def _answer(record: HostSession, form: MessageForm) -> OpeningAnswer:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from journeyman.experience.warm_session import warm_session
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts import hook_events
 from journeyman.hosts.client import is_noted
@@ -37,7 +38,6 @@ from journeyman.records.host import (
     HostSession,
     source_of,
 )
-from journeyman.templates.warm_session import warm_session
 from journeyman.version import __version__
 
 log = logging.getLogger("journeyman.hosts")
@@ -213,7 +213,8 @@ class HostService:
     def _session_start(self, event: HookInput, exchange: Exchange) -> str:
         host, session = exchange.host, event.session_id
         if event.source == "compact":
-            return self.openings.repeated_text(host, session)
+            log_path = event.transcript_path or ""
+            return self.openings.repeated_text(host, session, event.cwd, log_path)
         if event.source in ("resume", "fork"):  # its context is in the conversation already
             self.openings.begun(host, session, event.parent)
             exchange.then(lambda: self.openings.note(host, session, within_s=exchange.patience_s))
@@ -235,10 +236,12 @@ class HostService:
         return "\n\n".join(filter(None, texts))
 
     def _failure_hint(self, event: HookInput, exchange: Exchange) -> str:
-        text, mistake = hook_events.hint(exchange.host, event, self._journeyman.known_mistake)
-        if not text or not self.openings.note_shown(exchange.host, event.session_id, mistake):
+        call = event.failed_call(exchange.host)
+        if call is None or not self._journeyman.judge(call).is_error:
             return ""
-        return text
+        return self.openings.call_text(
+            exchange.host, event.session_id, call, event.cwd, has_failed=True
+        )
 
     def _before_tool(self, event: HookInput, exchange: Exchange) -> HookAnswer:
         is_claude = exchange.host == "claude-code"  # Codex may inherit its variables
@@ -249,7 +252,26 @@ class HostService:
         printed = hook_events.permission(exchange.host, answer)
         if printed is not None and answer.decision == "ask" and event.tool_name != "Bash":
             printed["systemMessage"] = answer.reason  # its prompt for a file shows no reason
-        return printed
+        if printed is None and not is_claude:  # Codex takes any answer but a denial for a failure
+            return None
+        text = self._call_text(event, exchange) if answer.decision != "wait" else ""
+        if printed is None:
+            return hook_events.added_context("PreToolUse", text)
+        return hook_events.with_reason(printed, text)
+
+    def _call_text(self, event: HookInput, exchange: Exchange) -> str:
+        """Return what is known against a call. The gate never waits for it."""
+        home = self._journeyman.settings.home
+        is_told = not event.is_subagent or self._journeyman.settings.hosts.subagents
+        if not is_told or not has_part(home, exchange.host, "opening"):
+            return ""
+        try:
+            return self.openings.call_text(
+                exchange.host, event.session_id, event.call, event.cwd, has_failed=False
+            )
+        except JourneymanError as error:
+            log.warning("%s", error)
+            return ""
 
     def report_log(self, report: Report, exchange: Exchange) -> Any:
         if not report.path:

@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from journeyman.agent.agent import Agent
 from journeyman.agent.factory import AgentFactory, AgentOptions
 from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
+from journeyman.experience.warm_session import WarmSessionBackend
 from journeyman.jobs.delivery import deliver, run_message
 from journeyman.jobs.guard import (
     ModelRoute,
@@ -32,7 +33,6 @@ from journeyman.models.model import Model
 from journeyman.records.errors import JobBlocked, JourneymanError, MissingPart, WrongInput
 from journeyman.records.job import Job, Run
 from journeyman.settings import Settings
-from journeyman.templates.warm_session import WarmSessionBackend
 
 logger = logging.getLogger(__name__)
 

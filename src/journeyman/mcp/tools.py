@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.confirm.schemas import Card
+from journeyman.experience import warm_session_answers
+from journeyman.experience.warm_session import SCHEMA, Arguments, validated_arguments, warm_session
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import ConfirmationStatus
-from journeyman.records.defaults import BUDGET_TOKENS, MOST_PATTERNS
+from journeyman.records.defaults import BUDGET_TOKENS, EXAMPLES
 from journeyman.records.errors import BadSetting, WrongInput
-from journeyman.templates import warm_session_answers
-from journeyman.templates.warm_session import SCHEMA, Arguments, validated_arguments, warm_session
 
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
@@ -100,14 +100,14 @@ _PLATFORM = _text("Only sessions from this platform, such as cli, telegram, disc
 
 
 @_offer(
-    "Examples for a task",
+    "Facts and examples for a task",
     {
         "task": _text("The task of the session, in the words of the request."),
         "project": _text(
             "The project to take experience from: the name of a repository or a folder; by "
             "default the current folder."
         ),
-        "template": _text("Select only from this template; by default from everything learned."),
+        "template": _text("Show this template, whole, in place of what fits the task."),
         "tools": {
             "type": "array",
             "items": {"type": "object"},
@@ -118,15 +118,15 @@ _PLATFORM = _text("Only sessions from this platform, such as cli, telegram, disc
             1, 100_000, BUDGET_TOKENS, "Maximum length of the opening, in tokens."
         ),
         "max_patterns": _number(
-            1, 50, MOST_PATTERNS, "Maximum number of examples. Few are better than many."
+            1, 50, EXAMPLES, "Maximum number of examples. Few are better than many."
         ),
     },
     "task",
 )
 def opening(journeyman: Journeyman, arguments: Arguments) -> object:
-    """Get examples of tool calls that worked in earlier sessions on similar tasks. Call it once,
-    before you start on a task that needs tools. The examples show how calls are made; names and
-    values in them belong to other tasks. If nothing is similar enough, it says so: then just begin.
+    """Get what earlier sessions in this project showed, and examples of calls of unfamiliar tools
+    that worked for similar tasks. Call it once, before you start on a task that needs tools. Names
+    and values in examples belong to other tasks. If nothing is known, it says so: then just begin.
     """
     # A host starts the server in the folder that its agent works in.
     result = journeyman.opening(

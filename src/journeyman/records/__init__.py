@@ -2,13 +2,18 @@
 patterns, templates, and what an agent records. They do no I/O and import no other room.
 """
 
+from journeyman.records.episode import Check as Check
 from journeyman.records.episode import CommandUse as CommandUse
 from journeyman.records.episode import Ending as Ending
 from journeyman.records.episode import Episode as Episode
 from journeyman.records.episode import FileUse as FileUse
+from journeyman.records.episode import Finding as Finding
 from journeyman.records.episode import MinedSession as MinedSession
-from journeyman.records.episode import Mistake as Mistake
+from journeyman.records.episode import Observations as Observations
+from journeyman.records.episode import Remark as Remark
 from journeyman.records.episode import SearchKeys as SearchKeys
+from journeyman.records.episode import Trap as Trap
+from journeyman.records.episode import TrapReason as TrapReason
 from journeyman.records.exclusions import KeptOut as KeptOut
 from journeyman.records.exclusions import KeptOutKind as KeptOutKind
 from journeyman.records.exclusions import Quarantined as Quarantined

@@ -3,14 +3,8 @@
 BUDGET_TOKENS = 1_500
 """The token budget of an opening."""
 
-MOST_PATTERNS = 6
-"""The largest useful number of examples: studies found one to three whole runs best."""
-
-SMALL_MODEL_EXAMPLES = 3
-"""The number of examples for a small model."""
-
-MAX_TEMPLATE_PATTERNS = 15
-"""How many patterns are shown of a template that is loaded without a task."""
+EXAMPLES = 3
+"""The number of examples in an opening: studies found one to three best."""
 
 MIN_SIMILARITY = 0.28
 """The similarity below which two texts have no more in common than any two: the nearest of 490

@@ -20,7 +20,8 @@ outcome is not a success. `rejected`: the person's next message undoes or correc
 
 class CommandUse(Struct, frozen=True, array_like=True, gc=False):
     """A shell command of an episode: its program with the subcommand, the form in which it was
-    written, how often it worked and failed, and the purpose that the agent stated.
+    written, how often it worked and failed, the purpose that the agent stated, and how long it took
+    at most.
     """
 
     name: str
@@ -28,6 +29,7 @@ class CommandUse(Struct, frozen=True, array_like=True, gc=False):
     worked: int = 0
     failed: int = 0
     purpose: str = ""
+    seconds: float = 0.0
 
 
 class FileUse(Struct, frozen=True, array_like=True, gc=False):
@@ -38,21 +40,66 @@ class FileUse(Struct, frozen=True, array_like=True, gc=False):
     changed: int = 0
 
 
-class Mistake(Struct, frozen=True, array_like=True, gc=False):
-    """A call that failed. `error` is the fingerprint of its error text, `target` the name of the
-    command if it was one. `remedy` names the calls between the failure and the successful
-    repetition of the same call, ending with that call; it is empty if nothing fixed the failure.
+TrapReason = Literal["path", "program", "option", "arguments"]
+"""Why a call failed: its path does not exist, its program is not installed, its program does not
+know an option, or its tool does not take such arguments."""
+
+
+class Trap(Struct, frozen=True, array_like=True, gc=False):
+    """A call that failed for a reason which holds for the project, not for the moment. `failed` is
+    the part of the call that did not exist, as it was written in the call; `works` is the same part
+    of the call that then reached the same end, empty if none did.
     """
 
+    reason: TrapReason
     tool: str
-    error: str
+    failed: str
+    works: str = ""
+
+
+class Finding(Struct, frozen=True, array_like=True, gc=False):
+    """A rule that a linter or type checker reported, or a test that failed, and how often."""
+
+    command: str
+    rule: str
+    times: int = 1
+
+
+class Check(Struct, frozen=True, array_like=True, gc=False):
+    """The last test, lint or build of an episode, and whether it worked."""
+
+    command: str
+    worked: bool
+
+
+class Remark(Struct, frozen=True, array_like=True, gc=False):
+    """What a person said when refusing or correcting something, and the call in question: its tool,
+    and its command or file.
+    """
+
+    words: str
+    tool: str = ""
     target: str = ""
-    remedy: tuple[str, ...] = ()
+
+
+class Observations(Struct, frozen=True, array_like=True, gc=False):
+    """What an episode shows about its project. It is `tainted` if it took in content of web pages
+    or MCP servers, which may say anything.
+    """
+
+    commands: tuple[CommandUse, ...] = ()
+    files: tuple[FileUse, ...] = ()
+    traps: tuple[Trap, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    check: Check | None = None
+    remarks: tuple[Remark, ...] = ()
+    tainted: bool = False
 
 
 class Episode(Struct, frozen=True, kw_only=True):
     """One request and its result. `number` counts the requests of the session. `steps` are the
-    decisive calls in order, all successful; they serve as an example if the episode `teaches`.
+    decisive calls in order, all successful; the first serves as an example if the episode
+    `teaches`.
     """
 
     session: SessionId
@@ -63,9 +110,7 @@ class Episode(Struct, frozen=True, kw_only=True):
     source: str = ""
     project: str = ""
     steps: tuple[Step, ...] = ()
-    commands: tuple[CommandUse, ...] = ()
-    files: tuple[FileUse, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
+    observed: Observations = Observations()
     tokens: int = 0
     quarantined: str = ""
 

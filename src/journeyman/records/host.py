@@ -61,18 +61,18 @@ class HostEvent(Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-_MARK_WORDS = "=== Journeyman: examples from earlier sessions"
-BEGIN_MARK = re.compile(rf"{_MARK_WORDS} begin here \(([0-9a-f]{{16}})\) ===")
+_MARK_WORDS = "[Journeyman "
+BEGIN_MARK = re.compile(r"\[Journeyman ([0-9a-f]{16}):\]")
 """The line before an opening in a text. It holds a digest of the opening, so that no text inside
 can end it early, and a recorded session shows which opening it had."""
 
 
 def begin_mark(opening_id: str) -> str:
-    return f"{_MARK_WORDS} begin here ({opening_id}) ==="
+    return f"{_MARK_WORDS}{opening_id}:]"
 
 
 def end_mark(opening_id: str) -> str:
-    return f"{_MARK_WORDS} end here ({opening_id}) ==="
+    return f"[end of {opening_id}]"
 
 
 def marked_opening(text: str) -> str:

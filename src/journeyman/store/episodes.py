@@ -1,39 +1,23 @@
-"""The stored episodes: their index for search, their counts for playbooks, and whole episodes."""
+"""The stored episodes: their index for search, what they show about projects, and whole ones."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
-from msgspec import Struct
 
-from journeyman.records import (
-    CommandUse,
-    Ending,
-    Episode,
-    FileUse,
-    Mistake,
-    SearchKeys,
-    SessionId,
-)
+from journeyman.records import Ending, Episode, Observations, SearchKeys, SessionId
 from journeyman.store.engine import Repository
 from journeyman.store.rows import decode_steps, json_text, record_of, values_of
+from journeyman.store.session_filters import conditions
 from journeyman.store.tables import episodes, sessions
 
 EpisodeKey = tuple[SessionId, int]
 """The session of an episode, and the number of the request in it."""
 
 
-class EpisodeFacts(Struct, frozen=True, array_like=True):
-    """The parts of an episode that playbooks count."""
-
-    commands: tuple[CommandUse, ...] = ()
-    files: tuple[FileUse, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
-
-
 class EpisodeRow(NamedTuple):
-    """An episode without its texts: its search index, and what playbooks count."""
+    """An episode without its texts: its search index, and what it shows about its project."""
 
     row: int
     session: SessionId
@@ -46,16 +30,18 @@ class EpisodeRow(NamedTuple):
     call_words: bytes
     vector: bytes
     call_vector: bytes
-    facts: EpisodeFacts
+    observed: Observations
     platform: str = ""
+    branch: str = ""
+    cwd: str = ""
 
 
-decode_facts = msgspec.json.Decoder(EpisodeFacts).decode
+decode_observed = msgspec.json.Decoder(Observations).decode
 
 _INDEX = sa.select(
     *(episodes.c.row_id, *sessions.c["id", "source", "project"]),
     *episodes.c["at", "ending", "quarantined", "words", "call_words", "vector", "call_vector"],
-    *(episodes.c.facts, sessions.c.platform),
+    *(episodes.c.observed, *sessions.c["platform", "git_branch", "cwd"]),
 ).join(sessions)
 _WHOLE: sa.Select[Any] = sa.select(
     episodes, sessions.c.id.label("session"), sessions.c.source, sessions.c.project
@@ -65,11 +51,14 @@ _WHOLE: sa.Select[Any] = sa.select(
 class Episodes(Repository):
     """The episodes of a store."""
 
-    def rows(self) -> list[EpisodeRow]:
-        """Return all episodes without their texts, in the order they were stored."""
-        rows = self._read("reading episodes", _INDEX.order_by(episodes.c.row_id))
+    def rows(self, project: str = "") -> list[EpisodeRow]:
+        """Return the episodes of a project, or all, without their texts, in the order they were
+        stored.
+        """
+        query = _INDEX.where(*conditions(project=project or None)).order_by(episodes.c.row_id)
+        rows = self._read("reading episodes", query)
         return [
-            EpisodeRow._make((*row[:-2], decode_facts(row.facts), row.platform)) for row in rows
+            EpisodeRow._make((*row[:-4], decode_observed(row.observed), *row[-3:])) for row in rows
         ]
 
     def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
@@ -81,17 +70,16 @@ class Episodes(Repository):
 
 def episode_values(session_row: int, episode: Episode, keys: SearchKeys) -> dict[str, Any]:
     """Return the column values of an episode."""
-    facts = EpisodeFacts(episode.commands, episode.files, episode.mistakes)
     return values_of(
         episode,
         episodes,
         session_row=session_row,
-        facts=json_text(facts),
+        observed=json_text(episode.observed),
         steps=json_text(episode.steps),
         **msgspec.structs.asdict(keys),
     )
 
 
 def _episode(row: sa.Row[Any]) -> Episode:
-    facts = msgspec.structs.asdict(decode_facts(row.facts))
-    return record_of(Episode, row, steps=decode_steps(row.steps), **facts)
+    observed = decode_observed(row.observed)
+    return record_of(Episode, row, steps=decode_steps(row.steps), observed=observed)

@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from journeyman.records import MinedSession, Pattern, SessionId, Template
 from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.engine import Repository
-from journeyman.store.episodes import decode_facts
-from journeyman.store.patterns import remove_learned, wait_for_learners
+from journeyman.store.episodes import decode_observed
+from journeyman.store.patterns import bump_revision, remove_learned, wait_for_learners
 from journeyman.store.rows import (
     batches,
     decode_steps,
@@ -27,6 +27,7 @@ from journeyman.store.rows import (
 )
 from journeyman.store.tables import (
     episodes,
+    fact_decisions,
     forgotten,
     kept_out,
     mined,
@@ -99,12 +100,12 @@ class ForgottenRequests(Repository):
         """
         match, requests = TextMatch(text), defaultdict[SessionId, set[int]](set)
         episode_texts = sa.select(
-            sessions.c.id, *episodes.c["number", "request", "facts", "steps"]
+            sessions.c.id, *episodes.c["number", "request", "observed", "steps"]
         ).join(sessions)
         excluded_texts = sa.select(sessions.c.id, kept_out.c.number, kept_out.c.text).join(sessions)
         with self._reading("reading what is forgotten") as connection:
             for row in connection.execute(episode_texts, **_STREAMED):
-                if match.holds(row.request, decode_facts(row.facts), decode_steps(row.steps)):
+                if match.holds(row.request, decode_observed(row.observed), decode_steps(row.steps)):
                     requests[row.id].add(row.number)
             for row in connection.execute(excluded_texts, **_STREAMED):
                 if match.holds(row.text):
@@ -180,6 +181,12 @@ def _remove(
         holding = [row.row_id for row in _patterns_holding(connection, match)]
         delete_in(connection, patterns.c.row_id, holding)
         removed["patterns"] += len(holding)
+        for decision in connection.execute(fact_decisions.select()).all():
+            if match.holds(decision.text):
+                same = fact_decisions.c.project == decision.project
+                this = same & (fact_decisions.c.id == decision.id)
+                connection.execute(fact_decisions.delete().where(this))
+                bump_revision(connection)
     for row in rows:
         if EVERY_REQUEST not in requests[row.id]:
             removed += _remove_requests(connection, row.row_id, requests[row.id])

@@ -15,6 +15,7 @@ from journeyman.records.errors import JourneymanError
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.engine import Repository, connect, translate_errors
 from journeyman.store.episodes import Episodes
+from journeyman.store.facts import FactDecisions
 from journeyman.store.host_sessions import HostSessions
 from journeyman.store.jobs import Jobs
 from journeyman.store.mining_state import MiningState
@@ -56,6 +57,7 @@ class Store(Repository):
         self.verdicts = Verdicts(self._engine)
         self.learned = MiningState(self._engine)
         self.episodes = Episodes(self._engine)
+        self.facts = FactDecisions(self._engine)
         self.patterns = Patterns(self._engine)
         self.templates = Templates(self._engine)
         self.quarantine = Quarantine(self._engine, clock)

@@ -180,9 +180,9 @@ episodes = table(
     sa.Column("at", sa.Double),
     *texts("ending", "quarantined"),
     sa.Column("tokens", sa.Integer, nullable=False),
-    # The search index and what playbooks count; read without the texts below.
+    # The search index, and what the episode shows; read without the texts below.
     *columns(sa.LargeBinary, "words", "call_words", "vector", "call_vector", nullable=False),
-    *texts("facts", "request", "steps"),
+    *texts("observed", "request", "steps"),
     sa.UniqueConstraint("session_row", "number", name="one_episode_a_number"),
     sqlite_autoincrement=True,
 )
@@ -219,6 +219,15 @@ forgotten = table(
     sa.Column("session_id", sa.Text, primary_key=True),
     # The number of a request, or -1 for the whole session.
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Double, nullable=False),
+)
+
+fact_decisions = table(
+    "fact_decisions",
+    # No foreign key: a decision outlives the sessions that showed the fact.
+    sa.Column("project", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    *texts("state", "kind", "text"),
     sa.Column("at", sa.Double, nullable=False),
 )
 

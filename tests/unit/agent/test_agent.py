@@ -21,7 +21,9 @@ from journeyman.agent.turn import (
     TurnBegun,
     TurnStopped,
 )
+from journeyman.experience.opening import Choice, Opening
 from journeyman.gate.decision import ApprovalRequest, Decision
+from journeyman.learning.opening_text import call_ids
 from journeyman.models.model import Cancelled, Reply
 from journeyman.outcomes.judge import judge
 from journeyman.records import Pattern, Tokens, ToolCall
@@ -29,8 +31,6 @@ from journeyman.records.errors import ModelUnavailable, WrongInput
 from journeyman.records.pattern import PatternId
 from journeyman.records.pattern import Step as PatternStep
 from journeyman.store.store import Store
-from journeyman.templates.opening import Choice, Opening
-from journeyman.templates.opening_text import call_ids
 from journeyman.testing import ScriptedModel, calls, says
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from journeyman import Journeyman
+from journeyman.experience.warm_session import SCHEMA
 from journeyman.hosts import client, hermes, hermes_openings
 from journeyman.hosts.client import socket_path
 from journeyman.hosts.hermes import HermesPlugin
@@ -26,10 +27,9 @@ from journeyman.hosts.installation.record import Record, write_record
 from journeyman.hosts.openings import _ancestors
 from journeyman.hosts.server import HookServer
 from journeyman.hosts.service import HostService
+from journeyman.learning.agent_tools import find_call
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call
-from journeyman.templates.agent_tools import find_call
-from journeyman.templates.warm_session import SCHEMA
 
 TASK = "Check whether the index of the notes is complete"
 PREAMBLE = (
@@ -177,6 +177,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with experience of the folder that the test works in."""
     work = tmp_path / "work"
     work.mkdir()
+    for name in ("build-index", "check-index"):  # facts about what is gone are not told
+        (work / name).touch()
     monkeypatch.setenv("TERMINAL_CWD", str(work))
     folder = tmp_path / "home"
     folder.mkdir()
@@ -224,12 +226,15 @@ def failures(home: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def test_every_request_of_a_session_carries_the_same_opening(home: Path) -> None:
+@pytest.mark.parametrize("small", [False, True], ids=["facts", "examples"])
+def test_every_request_of_a_session_carries_the_same_opening(home: Path, small: bool) -> None:
+    configure(home, '[opening]\nsmall_models = ["m"]' if small else "")
     with resident(home):
         first, second = plugged(home), plugged(home)
         session = Session(first, "s1")
         opening = session.added()
-        assert "check-index" in opening
+        assert "build-index" in opening
+        assert opening.endswith("[]") != small, "only small models get messages"
         assert first.middleware.keys() == {"llm_request", "tool_request"}
         session.answered()
         assert session.added() == opening

@@ -1,20 +1,38 @@
 """The hooks of Claude Code and Codex: what each event prints."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.host_service import OTHER_TASK, REMEDY, STALE, TASK, Desk, Experience, opened
+from tests.host_service import (
+    FOUND,
+    GONE,
+    MOVED,
+    OTHER_TASK,
+    REMEDY,
+    START,
+    TASK,
+    TOLD,
+    Desk,
+    Experience,
+    opened,
+    refuse,
+)
 
 from journeyman.hosts.gate import GateAnswer
 from journeyman.hosts.hook_events import HookInput, permission
 from journeyman.hosts.imports import ImportQueue
+from journeyman.hosts.installation.record import Record, write_record
 from journeyman.records.errors import WrongInput
 
-CHECK = {"command": "./check-index notes.txt"}
-FAILED = f"Exit code 3\n{STALE}"
+LOOK = {"tool_name": "Bash", "tool_input": {"command": f"cat {MOVED}"}}
+FAILED = f"Exit code 1\ncat: {MOVED}: No such file or directory"
+LINT = {"tool_name": "Bash", "tool_input": {"command": "notelint -q notes.txt"}}
+NOT_FOUND = "Exit code 127\nbash: line 1: notelint: command not found"
 TEXT_HOSTS = ("claude-code", "codex")
 
 
@@ -22,9 +40,10 @@ class TestContext:
     @pytest.mark.parametrize("host", TEXT_HOSTS)
     def test_a_session_of_each_client(self, desk: Desk, host: str) -> None:
         project = desk.context("SessionStart", host=host, source="startup", transcript_path=None)
+        assert START in project
         assert REMEDY in project
         task = desk.context("UserPromptSubmit", host=host, prompt=TASK, turn_id="t", model="m")
-        assert "Earlier requests like this one" in task
+        assert TOLD[TASK] in task
         kinds = [(one[2], one[3]) for one in desk.events]
         assert kinds == [("opening", "given"), ("opening", "given")]
         events = desk.journeyman.host_sessions.events()
@@ -36,9 +55,9 @@ class TestContext:
             "",
             "  ",
             "/compact",
-            "/journeyman:why it",
+            f"/journeyman:why {TASK}",
             "yes",
-            "<task-notification>\n<id>3</id>",
+            f"<task-notification>\n<id>3</id> {TASK}",
         )
         for prompt in prompts:
             assert desk.context("UserPromptSubmit", prompt=prompt) == "", prompt
@@ -47,14 +66,17 @@ class TestContext:
     def test_subagents_get_openings_only_on_request(
         self, experience: Experience, tmp_path: Path
     ) -> None:
-        failed = {"tool_name": "Bash", "tool_input": CHECK, "error": FAILED, "agent_id": "a1"}
+        looks = {**LOOK, "agent_id": "a1"}
+        failed = {**LINT, "error": NOT_FOUND, "agent_id": "a1"}
         with opened(experience, tmp_path) as desk:
             assert desk.hook("SessionStart", source="startup", agent_id="a1") is None
+            assert desk.hook("PreToolUse", **looks) is None
             assert desk.hook("PostToolUseFailure", **failed) is None
             # The gate holds for them too.
             delete = {"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}
             assert desk.hook("PreToolUse", agent_id="a1", **delete)
         with opened(experience, tmp_path, settings="[hosts]\nsubagents = true\n") as desk:
+            assert desk.hook("PreToolUse", **looks)
             assert desk.hook("PostToolUseFailure", **failed)
 
 
@@ -75,29 +97,107 @@ class TestForks:
         assert record.opening in project
 
 
+class TestCalls:
+    """What is known against exactly a call, before it runs."""
+
+    def test_it_is_told_once_in_a_session(self, desk: Desk) -> None:
+        desk.context("SessionStart", source="startup")
+        told = desk.context("PreToolUse", **LOOK)
+        assert FOUND in told
+        assert "[Journeyman" not in told
+        assert desk.hook("PreToolUse", **LOOK) is None
+        # It was told already: the failure needs no second time.
+        assert desk.context("PostToolUseFailure", **LOOK, error=FAILED) == ""
+        assert desk.context("PreToolUse", "other", **LOOK) == told
+
+    def test_the_calls_that_nothing_is_known_against(self, desk: Desk) -> None:
+        desk.context("SessionStart", source="startup")
+        calls = [
+            LINT,  # the start has told it
+            {"tool_name": "Bash", "tool_input": {"command": f"cat {FOUND}"}},
+            {"tool_name": "Bash", "tool_input": {"command": f"cat other/{MOVED}"}},
+            {"tool_name": "Bash", "tool_input": {"command": f"echo 'cat {MOVED} is wrong'"}},
+            {"tool_name": "Task", "tool_input": {"prompt": f"cat {MOVED}"}},
+            {"tool_name": "", "tool_input": {}},
+            {**LOOK, "cwd": desk.other},
+        ]
+        for call in calls:
+            assert desk.hook("PreToolUse", **call) is None, call
+
+    def test_tools_for_files_count_too(self, desk: Desk) -> None:
+        read = {"tool_name": "Read", "tool_input": {"file_path": f"{desk.project}/{MOVED}"}}
+        assert FOUND in desk.context("PreToolUse", **read)
+
+    def test_what_the_person_wants_is_told_before_the_call(
+        self, desk: Desk, tmp_path: Path
+    ) -> None:
+        words = "never stash, commit your work instead"
+        refuse(desk.journeyman, tmp_path / "r.jsonl", desk.project, "git stash", words)
+        stash = {"tool_name": "Bash", "tool_input": {"command": "git stash"}}
+        assert desk.hook("PreToolUse", **stash) is None  # a draft
+        project = desk.journeyman.find_project(desk.project)
+        (draft,) = desk.journeyman.facts.list(project, drafts=True)
+        desk.journeyman.facts.decide(project, draft.id, "pinned")
+        assert "never stash" in desk.context("PreToolUse", **stash)
+        pull = {"tool_name": "Bash", "tool_input": {"command": "git pull"}}
+        assert desk.hook("PreToolUse", "other", **pull) is None
+
+    @pytest.mark.parametrize("host", TEXT_HOSTS)
+    def test_a_denial_says_it_in_its_reason(self, desk: Desk, host: str) -> None:
+        risky = {"tool_name": "Bash", "tool_input": {"command": f"cat {MOVED}; rm -rf /"}}
+        denied = desk.hook("PreToolUse", host=host, **risky)["hookSpecificOutput"]
+        assert denied["permissionDecision"] == "deny"
+        assert denied["permissionDecisionReason"].startswith("Blocked by Journeyman: the rule")
+        assert FOUND in denied["permissionDecisionReason"]
+        assert denied.keys() == {"hookEventName", "permissionDecision", "permissionDecisionReason"}
+        again = desk.hook("PreToolUse", host=host, **risky)["hookSpecificOutput"]
+        assert FOUND not in again["permissionDecisionReason"]
+
+    def test_codex_gets_nothing_with_a_call_that_passes(self, desk: Desk) -> None:
+        # It takes any answer but a denial for a failure of the hook.
+        assert desk.hook("PreToolUse", host="codex", **LOOK) is None
+
+    def test_a_host_without_openings_gets_nothing(self, desk: Desk) -> None:
+        write_record(desk.journeyman.settings.home, Record(host="claude-code", parts=("gate",)))
+        assert desk.hook("PreToolUse", **LOOK) is None
+
+    def test_a_locked_database_does_not_block_the_call(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with (
+            opened(experience, tmp_path) as desk,
+            closing(sqlite3.connect(tmp_path / "home" / "journeyman.db")) as other,
+        ):
+            other.execute("BEGIN IMMEDIATE")
+            assert desk.hook("PreToolUse", **LOOK) is None
+            other.execute("ROLLBACK")
+            assert FOUND in desk.context("PreToolUse", **LOOK)
+
+
 class TestHints:
     def test_a_hint_comes_once_in_a_session(self, desk: Desk) -> None:
-        failed = {"tool_name": "Bash", "tool_input": CHECK, "error": FAILED}
+        failed = {**LINT, "error": NOT_FOUND}
         hint = desk.context("PostToolUseFailure", **failed)
         assert REMEDY in hint
-        assert "4 earlier sessions" in hint
         assert desk.context("PostToolUseFailure", **failed) == ""
         assert desk.context("PostToolUseFailure", "other", **failed) == hint
         assert desk.events == [("claude-code", name, "hint", "given") for name in ("s1", "other")]
 
     def test_codex_reports_failures_as_texts(self, desk: Desk) -> None:
-        ran = {"tool_name": "Bash", "tool_input": CHECK, "host": "codex"}
-        assert desk.context("PostToolUse", **ran, tool_response="index ok") == ""
+        ran = {**LOOK, "host": "codex"}
+        assert desk.context("PostToolUse", **ran, tool_response="It rained.") == ""
         assert desk.context("PostToolUse", **ran, tool_response={"output": FAILED}) == ""
-        assert REMEDY in desk.context("PostToolUse", **ran, tool_response=FAILED)
+        assert FOUND in desk.context("PostToolUse", **ran, tool_response=FAILED)
 
     def test_other_failures_have_no_hint(self, desk: Desk) -> None:
+        gone = {"tool_name": "Bash", "tool_input": {"command": f"cat {GONE[TASK]}"}}
         cases: list[dict[str, Any]] = [
-            {"tool_name": "Bash", "tool_input": CHECK, "error": "Exit code 1\nno such thing"},
+            {**LINT, "error": f"{NOT_FOUND}\nUse {REMEDY} instead."},  # it says so itself
+            {**gone, "error": FAILED},  # nothing is known to work instead
             {"tool_name": "Bash", "tool_input": {"command": "make"}, "error": "Exit code 2\nstop"},
             {"tool_name": "Read", "tool_input": {"file_path": "x"}, "error": "File not found"},
             {"tool_name": "", "tool_input": None, "error": ""},
-            {"tool_name": "Bash", "tool_input": CHECK, "error": FAILED, "cwd": "/elsewhere"},
+            {**LINT, "error": NOT_FOUND, "cwd": "/elsewhere"},
         ]
         for case in cases:
             assert desk.context("PostToolUseFailure", **case) == "", case

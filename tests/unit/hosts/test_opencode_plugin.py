@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hosts import TASK, HostHome
+from tests.host_service import TASK
+from tests.hosts import HostHome
 from tests.waiting import LONGEST_S
 
 from journeyman.hosts import client
@@ -123,7 +124,7 @@ def before(command: str, tool: str = "bash") -> dict[str, Any]:
 def home(tmp_path: Path) -> HostHome:
     home = HostHome(tmp_path)
     home.configure(start="never")
-    home.write_experience()
+    home.write_experience("bash")
     return home
 
 
@@ -156,15 +157,31 @@ def answering(path: str, answer: bytes) -> Iterator[None]:
             thread.join()
 
 
-def test_examples_become_messages_of_opencode(home: HostHome, node: str) -> None:
+def test_facts_follow_the_system_text(home: HostHome, node: str) -> None:
     plugin = Plugin(home, node)
     title = system("You name sessions. Shortly.")
     compatible = system("You help.", "@ai-sdk/openai-compatible")
+    step = transform()
     with home.open() as journeyman, HookServer(HostService(journeyman), home.journeyman):
         first, again, own, named, joined, allowed, refused = plugin.call(
-            transform(), transform(), system("You help."), title, compatible,
+            step, step, system("You help."), title, compatible,
             before("echo one"), before("rm -rf /"),
         )  # fmt: skip
+
+    assert first == again == step["output"]
+    assert own["system"][0] == "You help."
+    assert own["system"][1].startswith("Journeyman")
+    assert "build-index" in own["system"][1]
+    assert joined["system"] == [f"You help.\n\n{own['system'][1]}"]
+    assert named == title["output"]
+    assert allowed["args"] == {"command": "echo one"}
+    assert "delete.everything" in refused["error"]
+
+
+def test_examples_become_messages_of_opencode(home: HostHome, node: str) -> None:
+    home.use_small_model("m")
+    with home.open() as journeyman, HookServer(HostService(journeyman), home.journeyman):
+        first, again, own = Plugin(home, node).call(transform(), transform(), system("You help."))
 
     *examples, prompt = first["messages"]
     assert first == again
@@ -177,12 +194,7 @@ def test_examples_become_messages_of_opencode(home: HostHome, node: str) -> None
         outcome = {"completed": "output", "error": "error"}[part["state"]["status"]]
         assert part["state"][outcome]
         assert part["state"]["input"]["command"]
-    assert own["system"][0] == "You help."
-    assert own["system"][1].startswith("Journeyman")
-    assert joined["system"] == [f"You help.\n\n{own['system'][1]}"]
-    assert named == title["output"]
-    assert allowed["args"] == {"command": "echo one"}
-    assert "delete.everything" in refused["error"]
+    assert own["system"][1].startswith("Journeyman shows")
 
 
 def test_a_subagent_gets_no_opening(home: HostHome, node: str) -> None:

@@ -1,6 +1,7 @@
 """The openings of hosts' sessions: decided once, kept, and never shown twice."""
 
 import json
+import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -9,14 +10,58 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.host_service import OTHER_TASK, REMEDY, TASK, Desk, Experience, conversation, opened
+from tests.host_service import (
+    FOUND,
+    GONE,
+    MOVED,
+    OTHER_TASK,
+    REMEDY,
+    START,
+    TASK,
+    TOLD,
+    Desk,
+    Experience,
+    conversation,
+    opened,
+)
 from tests.waiting import LONGEST_S, deadline
 
+from journeyman.experience.moments import MOMENTS
 from journeyman.hosts import client
 from journeyman.hosts.opening_parts import explain_session
-from journeyman.hosts.openings import LONGEST_TEXT
 from journeyman.hosts.service import Exchange
+from journeyman.models.embedder import Embedder
 from journeyman.records.errors import ServiceUnavailable, StoreUnavailable, WrongInput
+
+SMALL = '[opening]\nsmall_models = ["small"]\n'
+LOOKUP = "Look up how much flour the depot has"
+STOCK: dict[str, Any] = {
+    "name": "query_stock",
+    "input_schema": {"type": "object", "properties": {"depot": {"type": "string"}}},
+}
+"""A tool that no model knows by training."""
+
+LONGEST_START = 300
+"""The tokens of a start, its marks included."""
+
+
+def tokens(text: str) -> int:
+    return Embedder().count_tokens(text)
+
+
+def record_lookups(desk: Desk, folder: str) -> None:
+    """Record and learn sessions that used the tool, in one project."""
+    function = {"name": "query_stock", "arguments": json.dumps({"depot": "north"})}
+    call = {"id": "c", "type": "function", "function": function}
+    for number in range(3):
+        messages = [
+            {"role": "user", "content": LOOKUP},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": '{"flour": 3}'},
+            {"role": "assistant", "content": "Three bags."},
+        ]
+        desk.journeyman.record(messages, source="mine", session_id=f"look-{number}", cwd=folder)
+    desk.journeyman.learn()
 
 
 def record_of(desk: Desk, session: str, host: str = "hermes") -> Any:
@@ -86,22 +131,48 @@ class TestDecision:
         assert answers[0]["state"] == "cold"
         assert all(answer == answers[0] for answer in answers)
 
+    def test_a_folder_of_no_project_has_no_facts(self, desk: Desk, tmp_path: Path) -> None:
+        looks = {"tool_name": "Bash", "tool_input": {"command": f"cat {MOVED}"}}
+        for number, folder in enumerate(("", "/", str(tmp_path), "/nowhere")):
+            session = f"s{number}"
+            told = [
+                desk.context("SessionStart", session, source="startup", cwd=folder),
+                desk.context("UserPromptSubmit", session, prompt=TASK, cwd=folder),
+                desk.context("PreToolUse", session, cwd=folder, **looks),
+                desk.context("SessionStart", session, source="compact", cwd=folder),
+            ]
+            assert told == [""] * 4, folder
+
+    @pytest.mark.parametrize("model", ["large", "small"])
     def test_nothing_said_or_printed_in_another_project_is_shown(
-        self, desk: Desk, tmp_path: Path
+        self, experience: Experience, tmp_path: Path, model: str
     ) -> None:
-        folder = tmp_path / "unknown"
-        folder.mkdir()
-        opening = desk.open("s1", cwd=str(folder))
-        assert opening["messages"] == []
-        desk.context("SessionStart", source="startup", cwd=str(folder))
-        text = desk.context("UserPromptSubmit", prompt=TASK, cwd=str(folder))
-        for given in (json.dumps(opening), text):
-            assert "Earlier requests" not in given
-            assert "Mistakes that recur" not in given
+        with opened(experience, tmp_path, settings=SMALL) as desk:
+            record_lookups(desk, desk.other)
+            (tmp_path / "unknown").mkdir()
+            for number, folder in enumerate((desk.project, str(tmp_path / "unknown"), "")):
+                asked = {"task": LOOKUP, "tools": [STOCK], "model": model, "cwd": folder}
+                opening = desk.open(f"s{number}", **asked)
+                assert opening["messages"] == [], folder
+            asked = {"task": LOOKUP, "tools": [STOCK], "model": model, "cwd": desk.other}
+            assert "flour" in json.dumps(desk.open("own", **asked)["messages"])
+
+    def test_small_models_get_examples_instead_of_facts(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with opened(experience, tmp_path, settings=SMALL) as desk:
+            task = "Is the index of the notes up to date?"
+            large = desk.open("large", task=task, model="large")
+            small = desk.open("small", task=task, model="small")
+        assert START in large["system"]
+        assert large["messages"] == []
+        assert START not in small["system"]
+        assert "./build-index" in json.dumps(small["messages"])
 
     def test_the_budget_limits_an_opening(self, experience: Experience, tmp_path: Path) -> None:
-        with opened(experience, tmp_path, settings="[hosts]\nbudget_tokens = 120\n") as desk:
-            opening = desk.open("s1")
+        settings = f"{SMALL}[hosts]\nbudget_tokens = 120\n"
+        with opened(experience, tmp_path, settings=settings) as desk:
+            opening = desk.open("s1", task="Is the index up to date?", model="small")
             assert opening["state"] == "warm"
             assert opening["tokens"] <= 120
 
@@ -137,21 +208,41 @@ class TestDecision:
 class TestTexts:
     def test_a_task_is_told_once_and_nothing_twice(self, desk: Desk) -> None:
         project = desk.context("SessionStart", source="startup")
-        assert "most used first" in project
+        assert START in project
         notes = desk.context("UserPromptSubmit", prompt=TASK)
-        assert "Rebuild the index of the notes" in notes
+        assert TOLD[TASK] in notes
         assert desk.context("UserPromptSubmit", prompt=TASK) == ""
         assert desk.context("UserPromptSubmit", prompt=f"{TASK}, please") == ""
         site = desk.context("UserPromptSubmit", prompt=OTHER_TASK)
-        assert "documentation" in site
+        assert TOLD[OTHER_TASK] in site
+        # What the start has told needs no repetition.
+        assert desk.context("UserPromptSubmit", prompt="Why does notelint fail?") == ""
         told = [line for text in (project, notes, site) for line in text.splitlines()]
-        items = [line for line in told if line.startswith(("- ", "User: "))]
+        items = [line for line in told if line.startswith("- ")]
         assert len(items) == len(set(items)), items
         assert desk.context("SessionStart", source="startup") == ""
         record = record_of(desk, "s1", "claude-code")
         assert record.state == "warm"
-        assert record.opening in project
+        assert f"[Journeyman {record.opening}:]" in project
+        assert "[Journeyman" not in notes + site
         assert len(record.shown) == len(set(record.shown))
+
+    def test_a_request_gets_two_facts_at_most(self, desk: Desk) -> None:
+        desk.context("SessionStart", source="startup")
+        prompt = f"Where are {', '.join((*GONE.values(), MOVED))}?"
+        assert desk.context("UserPromptSubmit", prompt=prompt).count("does not exist") == 2
+        assert desk.context("UserPromptSubmit", prompt=prompt).count("does not exist") == 1
+        assert desk.context("UserPromptSubmit", prompt=prompt) == ""
+
+    def test_what_no_fact_is_about_gets_nothing(self, desk: Desk) -> None:
+        desk.context("SessionStart", source="startup")
+        for prompt in (
+            "Rebuild the index of the notes, please",
+            "Publish the documentation site to staging",
+            "Read notes/july.md.bak",
+            "x" * 100_000,
+        ):
+            assert desk.context("UserPromptSubmit", prompt=prompt) == "", prompt[:80]
 
     def test_texts_are_short_enough_whatever_was_learned(
         self, experience: Experience, tmp_path: Path
@@ -159,9 +250,12 @@ class TestTexts:
         with opened(experience, tmp_path, settings="[hosts]\nbudget_tokens = 100000\n") as desk:
             for number in range(12):
                 lines = [
-                    (f"./tool-{number}-{at} --mode {'x' * 120} notes.txt", f"line {at} " * 40)
+                    (f"./site tool-{at} --mode {'x' * 50} notes.txt", f"line {at} " * 40)
                     for at in range(25)
                 ]
+                paths = [f"pages/{'y' * 100}{at}.md" for at in range(12)]
+                gone = "\n".join(f"cat: {path}: No such file or directory" for path in paths)
+                lines.append((f"cat {' '.join(paths)}", f"Exit code 1\n{gone}"))
                 desk.journeyman.record(
                     conversation(f"Check the index of the notes, part {number}", lines),
                     source="claude_code",
@@ -169,13 +263,11 @@ class TestTexts:
                     cwd=desk.project,
                 )
             desk.journeyman.learn()
-            texts = [desk.context("SessionStart", source="startup")]
-            texts += [
-                desk.context("UserPromptSubmit", prompt=prompt)
-                for prompt in (TASK, OTHER_TASK, "Check the index of the notes, part 7")
-            ]
-            assert any(texts)
-            assert all(len(text) <= LONGEST_TEXT for text in texts), list(map(len, texts))
+            start = desk.context("SessionStart", source="startup")
+            asked = desk.context("UserPromptSubmit", prompt=f"Where are {' '.join(paths)}?")
+            assert "./site tool-" in start
+            assert 0 < tokens(start) <= LONGEST_START
+            assert 0 < tokens(asked) <= MOMENTS["prompt"].tokens
 
     def test_a_compacted_session_sees_its_first_text_again(self, desk: Desk) -> None:
         project = desk.context("SessionStart", source="startup")
@@ -184,6 +276,37 @@ class TestTexts:
         assert desk.context("UserPromptSubmit", prompt=TASK) == notes
         assert desk.context("UserPromptSubmit", prompt=TASK) == ""
         assert desk.context("SessionStart", "unknown", source="compact") == ""
+
+    def test_a_compacted_session_sees_what_it_did_itself(self, desk: Desk) -> None:
+        project = desk.context("SessionStart", "own", source="startup")
+        work = [
+            ("./site build --strict docs/", "41 pages"),
+            ("make count", "2"),
+            ("make test", "Exit code 2\nFAIL: notes"),
+        ]
+        messages = conversation("Change the index", work)
+        edit = {"file_path": f"{desk.project}/notes.txt", "old_string": "a", "new_string": "b"}
+        function = {"name": "Edit", "arguments": json.dumps(edit)}
+        messages[1:1] = [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "edit", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": "edit", "content": "The file has been updated."},
+        ]
+        desk.journeyman.record(messages, source="claude_code", session_id="own", cwd=desk.project)
+        desk.journeyman.learn()
+        again = desk.context("SessionStart", "own", source="compact")
+        assert again.startswith(project)
+        own = again.removeprefix(project)
+        assert "`make count`" in own
+        assert "The last `make test` failed." in own
+        assert "notes.txt" in own
+        assert "make test`;" not in own  # it did not work
+        assert tokens(own) <= MOMENTS["compaction"].tokens + 5
+        # Another session has nothing of it.
+        assert "The last" not in desk.context("SessionStart", "other", source="compact")
 
     def test_what_began_elsewhere_gets_no_texts(self, desk: Desk) -> None:
         assert desk.context("UserPromptSubmit", "s2", prompt=TASK) == ""
@@ -203,11 +326,51 @@ class TestTexts:
         client.note_failure(home, "claude-code", "SessionStart", "session s1: it was late")
         for session, prompt in (("s1", TASK), ("s2", TASK), ("s3", "/review")):
             text = desk.context("UserPromptSubmit", session, prompt=prompt)
-            assert "Commands that work here, most used first" in text
-            assert ("Earlier requests like this one" in text) == (prompt == TASK)
+            assert START in text
+            assert (TOLD[TASK] in text) == (prompt == TASK)
             assert desk.context("UserPromptSubmit", session, prompt=prompt) == ""
         desk.context("UserPromptSubmit", "s2", prompt=OTHER_TASK, within_s=0.0)
         assert ("claude-code", "s2", "failure", "late") in desk.events
+
+    def test_the_kinds_that_are_told(self, experience: Experience, tmp_path: Path) -> None:
+        settings = '[hosts]\nfacts = ["command"]\n'
+        with opened(experience, tmp_path, settings=settings) as desk:
+            start = desk.context("SessionStart", source="startup")
+            assert START in start
+            assert "notelint" not in start
+            assert desk.context("UserPromptSubmit", prompt=TASK) == ""
+            looks = {"tool_name": "Bash", "tool_input": {"command": f"cat {MOVED}"}}
+            assert desk.hook("PreToolUse", **looks) is None
+
+    def test_what_a_person_told_to_remember_comes_first(self, desk: Desk) -> None:
+        project = desk.journeyman.find_project(desk.project)
+        desk.journeyman.facts.remember(project, "never run git stash here")
+        start = desk.context("SessionStart", source="startup")
+        assert start.index("never run git stash here") < start.index(START)
+        assert "git stash" not in desk.context(
+            "SessionStart", "s2", source="startup", cwd=desk.other
+        )
+
+    def test_facts_that_no_longer_hold_are_not_told(
+        self, experience: Experience, tmp_path: Path
+    ) -> None:
+        with opened(experience, tmp_path) as desk:
+            name = desk.journeyman.find_project(desk.project)
+            checkout = tmp_path / name.rpartition("/")[2]
+            shutil.copytree(desk.project, checkout)
+            (checkout / "check-index").unlink()
+            (checkout / "notes").mkdir()
+            (checkout / GONE[TASK]).write_text("It is back.")
+            (checkout / FOUND).unlink()
+            (checkout / "AGENTS.md").write_text("Run `make count` when you are done.\n")
+            moments = desk.journeyman.moments(checkout)
+            start = moments.start().text
+            assert "./build-index" in start
+            assert "check-index" not in start
+            assert "make count" not in start
+            assert moments.prompt(TASK).is_empty
+            assert moments.prompt(OTHER_TASK).text
+            assert moments.prompt(f"Print {MOVED}").is_empty
 
 
 class TestDelivery:
@@ -272,8 +435,8 @@ def handle_only(desk: Desk, session: str, within_s: float) -> Any:
     return json.loads(desk.service.handle("opening", json.dumps(body).encode(), exchange))
 
 
-KEPT = b'[{"task":"Check whether'
-"""How the content of a kept opening begins."""
+KEPT = TOLD[TASK].encode()
+"""A part of kept openings, which nothing else in the database has: facts are counted."""
 
 
 def stored_bytes(folder: Path) -> bytes:
@@ -288,7 +451,7 @@ class TestForgetting:
         desk.context("SessionStart", "s2", source="startup")
         desk.context("UserPromptSubmit", "s2", prompt=TASK)
         assert KEPT in stored_bytes(tmp_path)
-        desk.journeyman.forget(matching="build-index")
+        desk.journeyman.forget(matching="notes/july.md")
         assert desk.open("s1")["state"] == "cold"
         assert "forgotten" in desk.open("s1")["reason"]
         assert desk.context("SessionStart", "s2", source="compact") == ""
@@ -296,7 +459,7 @@ class TestForgetting:
             record = record_of(desk, session, host)
             assert (record.content, record.shown) == ("[]", ())
         assert KEPT not in stored_bytes(tmp_path)
-        assert REMEDY not in str(desk.open("s3"))
+        assert TOLD[TASK] not in desk.open("s3")["system"]
 
 
 class TestExplanation:

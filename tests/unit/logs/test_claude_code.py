@@ -394,7 +394,7 @@ class TestCompaction:
 
 
 class TestHooks:
-    MARK = "=== Journeyman: examples from earlier sessions begin here (0123456789abcdef) ==="
+    MARK = "[Journeyman 0123456789abcdef:]"
 
     def hook(self, uuid, **attachment):
         return line("attachment", uuid, attachment=attachment)

@@ -439,7 +439,7 @@ class TestCopiesWithNewTimes:
 
 
 class TestOpening:
-    MARK = "=== Journeyman: examples from earlier sessions begin here (0123456789abcdef) ==="
+    MARK = "[Journeyman 0123456789abcdef:]"
 
     def test_opening_in_what_the_model_got(self, hermes, read):
         hermes.session()

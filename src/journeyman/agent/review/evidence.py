@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from journeyman.learning.commands import skill_of
+from journeyman.learning.opening_text import is_own_call_id, opening_length
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call, Message, join_calls
-from journeyman.templates.commands import skill_of
-from journeyman.templates.opening_text import is_own_call_id, opening_length
 
 _MIN_QUOTE_CHARACTERS = 8
 """A shorter quotation could match anywhere."""

@@ -1,0 +1,1 @@
+"""What a new session is told: facts, examples, templates."""

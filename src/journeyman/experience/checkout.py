@@ -1,0 +1,94 @@
+"""The folder that a session works in, as far as facts are checked against it: which paths exist,
+which programs are installed, and what the instructions files say.
+"""
+
+import re
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "README.md", ".claude/CLAUDE.md", "GEMINI.md")
+"""The files in which a project says how it is worked on."""
+
+_LONGEST_FILE = 200_000
+_BLOCK = re.compile(r"<!-- journeyman playbook: begin\b.*?<!-- journeyman playbook: end -->", re.S)
+
+
+class Checkout(Protocol):
+    """What facts are checked against."""
+
+    def exists(self, path: str) -> bool | None: ...
+    def is_installed(self, program: str) -> bool: ...
+    @property
+    def instructions(self) -> dict[str, str]: ...
+
+
+class UnknownCheckout:
+    """A project whose folder is not known: nothing can be checked."""
+
+    @property
+    def instructions(self) -> dict[str, str]:
+        return {}
+
+    def exists(self, _path: str) -> bool | None:
+        return None
+
+    def is_installed(self, _program: str) -> bool:
+        return False
+
+
+class FolderCheckout:
+    """A folder on this machine. It is only read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def exists(self, path: str) -> bool:
+        try:
+            return (self._folder / path).exists()
+        except (OSError, ValueError):
+            return False
+
+    def is_installed(self, program: str) -> bool:
+        return shutil.which(program) is not None
+
+    @cached_property
+    def instructions(self) -> dict[str, str]:
+        """The texts of the instructions files, without the playbook that Journeyman wrote there."""
+        found = {}
+        for name in INSTRUCTIONS:
+            try:
+                with (self._folder / name).open("rb") as file:
+                    text = file.read(_LONGEST_FILE).decode("utf-8", "replace")
+            except (OSError, ValueError):
+                continue
+            found[name] = _BLOCK.sub("", text)
+        return found
+
+
+def find_root(folder: Path) -> Path:
+    """Return the top folder of the work tree that a folder is in, or the folder itself."""
+    for parent in (folder, *folder.parents):
+        if (parent / ".git").exists():
+            return parent
+    return folder
+
+
+def branch_of(root: Path) -> str:
+    """Return the branch that is checked out in a work tree; empty if that cannot be told."""
+    git = root / ".git"
+    try:
+        if git.is_file():  # a linked work tree
+            git = root / git.read_text(encoding="utf-8").partition(":")[2].strip()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+    reference, _, branch = head.partition("refs/heads/")
+    return branch if reference == "ref: " else ""
+
+
+def says(instructions: dict[str, str], subject: str) -> bool:
+    """Whether an instructions file contains a command or a path as words of their own."""
+    pattern = re.compile(rf"(?<![\w/.-])(?:\./)?{re.escape(subject)}(?![\w/-])")
+    return any(pattern.search(text) for text in instructions.values())

@@ -1,0 +1,115 @@
+"""The facts of projects as people see them: list, show, pin, drop, accept, edit, remember."""
+
+from collections.abc import Callable, Sequence
+
+from journeyman.experience.checkout import Checkout, UnknownCheckout
+from journeyman.experience.experience import Experiences
+from journeyman.records.errors import WrongInput
+from journeyman.records.fact import TOLD, Fact, FactDecision, FactState, Playbook, fact_id
+from journeyman.redaction.instructions import find_suspicion
+from journeyman.redaction.redactor import Redactor
+from journeyman.store.store import Store
+
+LONGEST_TEXT = 300
+
+
+class FactList:
+    """The facts of projects (`jm.facts`)."""
+
+    def __init__(self, store: Store, experiences: Experiences, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._experiences = experiences
+        self._clock = clock
+
+    def list(self, project: str, *, drafts: bool = False, bots: bool = False) -> Sequence[Fact]:
+        """Return the facts of a project, or the drafts that wait for a person. Dropped facts come
+        last.
+        """
+        facts = self._experiences.of(project, bots=bots).facts.all
+        shown = [fact for fact in facts if (fact.state == "draft") == drafts]
+        return sorted(shown, key=lambda fact: fact.state == "dropped")
+
+    def get(self, project: str, id_: str) -> Fact:
+        """Return a fact by its id or the beginning of it. Raises WrongInput."""
+        facts = self._experiences.of(project).facts.all
+        start = id_.strip().casefold()
+        found = [fact for fact in facts if start and fact.id.startswith(start)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise WrongInput(
+                f"There is no fact {id_!r} in {project!r}. `journeyman facts list` shows the ids."
+            )
+        ids = ", ".join(fact.id for fact in found[:3])
+        raise WrongInput(f"More than one fact starts with {id_!r}: {ids}. Use more characters.")
+
+    def decide(self, project: str, id_: str, state: FactState, *, text: str | None = None) -> Fact:
+        """Pin, drop or accept a fact, or give it another text. Return it as it is now."""
+        fact = self.get(project, id_)
+        decided = self._store.facts.decisions(project)
+        earlier = next((one.text for one in decided if one.id == fact.id), "")
+        chosen = earlier if text is None else _checked(text)
+        self._store.facts.decide(
+            FactDecision(
+                project=project,
+                id=fact.id,
+                state=state,
+                kind=fact.kind,
+                text=chosen,
+                at=self._clock(),
+            )
+        )
+        return self.get(project, fact.id)
+
+    def restore(self, project: str, id_: str) -> None:
+        """Withdraw a decision about a fact; what was told to remember is forgotten. Raises
+        WrongInput if there was none.
+        """
+        fact = self.get(project, id_)
+        if not self._store.facts.withdraw(project, fact.id):
+            raise WrongInput(f"Nothing was decided about the fact {fact.id}.")
+
+    def remember(self, project: str, text: str) -> Fact:
+        """Store what a person wants in a project. Raises WrongInput for an empty or unsafe text."""
+        if not project:
+            raise WrongInput("Name the project: run this in its folder, or pass --project.")
+        words = _checked(text)
+        id_ = f"{TOLD}{fact_id('preference', words)[1:]}"
+        self._store.facts.decide(
+            FactDecision(project=project, id=id_, state="pinned", text=words, at=self._clock())
+        )
+        return self.get(project, id_)
+
+    def playbook(
+        self, project: str, checkout: Checkout | None = None, *, bots: bool = False
+    ) -> Playbook:
+        """Return a project's facts and what they correct in its instructions files; an empty one if
+        nothing was learned there.
+        """
+        experience = self._experiences.of(project, bots=bots)
+        place = checkout or UnknownCheckout()
+        redactor = Redactor()
+        return Playbook(
+            project=redactor.text(project),
+            sessions=experience.facts.sessions,
+            bots=experience.bots,
+            facts=experience.facts.holding(place) if project else (),
+            corrections=experience.facts.corrections(place) if project else (),
+        )
+
+
+def _checked(text: str) -> str:
+    """Return a person's text on one line, redacted. Raises WrongInput."""
+    words = Redactor().text(" ".join(text.split()))
+    if not words:
+        raise WrongInput("The text is empty. Say what agents should know.")
+    if len(words) > LONGEST_TEXT:
+        raise WrongInput(
+            f"The text has {len(words)} characters. Agents are told at most {LONGEST_TEXT} at a "
+            "time: say it in fewer words."
+        )
+    if suspicion := find_suspicion((), requests=(words,)):
+        raise WrongInput(
+            f"The text looks like an attack on its reader ({suspicion.rule}). Reword it."
+        )
+    return words

@@ -1,0 +1,500 @@
+"""The facts of a project, counted over its episodes: commands, traps, findings, what the person
+said, and which files its sessions worked on.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from statistics import median
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from journeyman.experience.checkout import Checkout, says
+from journeyman.learning.commands import is_project_command, subject_of
+from journeyman.learning.observations import SHELL, check_kind
+from journeyman.records import SessionId, TrapReason
+from journeyman.records.fact import TOLD, Correction, Fact, FactDecision, FactKind, fact_id
+from journeyman.records.session import BOT_PLATFORMS
+from journeyman.redaction.instructions import find_suspicion
+from journeyman.store.episodes import EpisodeRow
+
+HALF_LIFE = 40
+"""After this many later sessions of the project, a session counts half: projects change."""
+
+CONFIRMED = 2
+"""The minimum number of sessions behind a fact."""
+
+_FADED = 0.5
+"""A fact whose sessions weigh less than this in sum has faded: nothing has confirmed it lately."""
+
+_FREQUENT = 0.05
+"""The share of recent sessions from which a trap or a command is told at the start."""
+
+_SLOW_S = 5.0
+_TYPICAL, _TYPICAL_IF_PARTICULAR = 0.2, 0.5
+"""The share of the sessions with a command from which a form counts as the usual one; higher for a
+form that names a file or a number."""
+
+_PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
+_PIPE = " | "
+_PERSON = re.compile(r"(?:/home|(?:[A-Za-z]:)?[/\\]Users)[/\\]([^/\\]+)")
+_MAIN_BRANCHES = frozenset(("", "main", "master", "trunk", "develop", "HEAD"))
+_SAME_BRANCH, _SAME_PERSON = 20.0, 3.0
+_RECENT = 15
+"""How much more a file counts that was used on the same branch or by the same person, and after
+how many later sessions it counts half. On 87 real sessions any value near these is as good."""
+
+_ALIKE = 0.6
+"""The share of words from which two remarks say the same."""
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_WISHES = re.compile(
+    r"\b(?:don'?t|do not|never|always|instead|use|prefer|should(?:n'?t)?|must|avoid|rather|only"
+    r"|keep|without|no need|stop)\b",
+    re.IGNORECASE,
+)
+_FEWEST_WORDS, _MOST_WORDS = 4, 40
+
+
+class Sighting(NamedTuple):
+    """An episode, and what was seen in it."""
+
+    row: EpisodeRow
+    item: Any
+
+
+class WorkedOn(NamedTuple):
+    """What a session worked on: its last request's row, its files by use, and its last check."""
+
+    session: SessionId
+    branch: str
+    person: str
+    at: float | None
+    row: int
+    files: Mapping[str, int]
+    check: str
+    check_worked: bool
+
+
+def of_project(rows: Iterable[EpisodeRow], *, bots: bool) -> tuple[list[EpisodeRow], int]:
+    """Return the episodes of people's sessions, and how many sessions of bots are left out. With
+    `bots`, and where only bots spoke, return all.
+    """
+    found = list(rows)
+    people = [row for row in found if row.platform.lower() not in BOT_PLATFORMS]
+    kept = found if bots or not people else people
+    return kept, len({row.session for row in found} - {row.session for row in kept})
+
+
+def person_of(folder: str) -> str:
+    """Return whose home a folder is in; empty if that cannot be told."""
+    match = _PERSON.match(folder)
+    return match[1] if match else ""
+
+
+class ProjectFacts:
+    """The facts that the episodes of one project show, and what a person decided about them."""
+
+    def __init__(
+        self,
+        project: str,
+        rows: Sequence[EpisodeRow],
+        decisions: Iterable[FactDecision] = (),
+        *,
+        bots: bool = False,
+    ) -> None:
+        self.project = project
+        self.rows, self.bots = of_project(rows, bots=bots)
+        self.sessions = len({row.session for row in self.rows})
+        self._decisions = {decision.id: decision for decision in decisions}
+        self._weights = _session_weights(self.rows)
+
+    @cached_property
+    def all(self) -> tuple[Fact, ...]:
+        """All facts but those of one moment, whether they hold in a checkout or not, the most
+        useful of each kind first. Dropped ones and drafts are among them.
+        """
+        commands = self._commands()
+        newer = {fact.subject: fact.last_at or 0.0 for fact in commands}
+        traps = [
+            self._with_remedy(fact, commands)
+            for fact in self._traps()
+            # Of two facts that disagree, the newer one is right.
+            if (fact.last_at or 0.0) >= newer.get(fact.subject, -math.inf)
+        ]
+        failing = {fact.subject for fact in traps}
+        facts = [fact for fact in commands if fact.subject not in failing]
+        facts += [*traps, *self._findings(), *self._preferences()]
+        decided = map(self._decided, facts)
+        return tuple(
+            fact
+            for fact in decided
+            if fact.weight >= _FADED or fact.state == "pinned" or fact.kind == "preference"
+        )
+
+    def holding(self, checkout: Checkout) -> tuple[Fact, ...]:
+        """Return the facts that may be told to an agent: neither draft nor dropped, true in this
+        checkout, and not said by its instructions files.
+        """
+        return tuple(
+            fact
+            for fact in self.all
+            if fact.state in ("known", "pinned") and self.why_silent(fact, checkout) == ""
+        )
+
+    def why_silent(self, fact: Fact, checkout: Checkout) -> str:
+        """Return why a fact is not told in this checkout; empty if it is."""
+        if gone := self._why_gone(fact, checkout):
+            return gone
+        if fact.state == "pinned":
+            return ""
+        written = checkout.instructions
+        if fact.kind == "command" and says(written, fact.subject):
+            return "an instructions file says it"
+        if fact.kind == "trap" and fact.remedy and says(written, subject_of(fact.remedy)):
+            return "an instructions file says it"
+        return ""
+
+    @staticmethod
+    def _why_gone(fact: Fact, checkout: Checkout) -> str:
+        """Return why a fact does not hold in this checkout; empty if it does."""
+        if any(checkout.exists(path) is False for path in fact.present):
+            return "it names something that no longer exists"
+        if any(checkout.exists(path) is True for path in fact.absent):
+            return "what was missing exists now"
+        if fact.kind == "trap" and fact.target and checkout.is_installed(fact.target):
+            return "the program is installed now"
+        return ""
+
+    def corrections(self, checkout: Checkout) -> tuple[Correction, ...]:
+        """Return where an instructions file names a command that fails here."""
+        found = []
+        for fact in self.all:
+            if self._why_gone(fact, checkout):
+                continue
+            if fact.kind == "trap" and fact.tool == SHELL and fact.remedy and not fact.absent:
+                for file, text in checkout.instructions.items():
+                    if fact.state != "dropped" and says({file: text}, fact.subject):
+                        found.append(Correction(file=file, says=fact.subject, fact=fact))
+        return tuple(found)
+
+    def weight_of(self, sightings: Iterable[Sighting]) -> float:
+        sessions = {sighting.row.session for sighting in sightings}
+        return round(sum(self._weights[session] for session in sorted(sessions)), 4)
+
+    @cached_property
+    def worked_on(self) -> tuple[WorkedOn, ...]:
+        """What each session worked on, the oldest first."""
+        by_session: defaultdict[SessionId, list[EpisodeRow]] = defaultdict(list)
+        for row in self.rows:
+            by_session[row.session].append(row)
+        found = []
+        for session, rows in by_session.items():
+            files: Counter[str] = Counter()
+            for row in rows:
+                if not row.quarantined:
+                    for file in row.observed.files:
+                        files[file.path] += 1 + 3 * bool(file.changed)
+            checks = [row.observed.check for row in rows if row.observed.check is not None]
+            last, check = rows[-1], checks[-1] if checks else None
+            found.append(
+                WorkedOn(
+                    session=session,
+                    branch=last.branch,
+                    person=person_of(last.cwd),
+                    at=last.at,
+                    row=last.row,
+                    files=files,
+                    check=check.command if check else "",
+                    check_worked=bool(check and check.worked),
+                )
+            )
+        found.sort(key=lambda one: (-math.inf if one.at is None else one.at, one.row))
+        return tuple(found)
+
+    def is_frequent(self, fact: Fact) -> bool:
+        """Whether a fact comes up often enough to be told before anything is known."""
+        return fact.weight >= _FREQUENT * sum(self._weights.values())
+
+    def last_on_branch(self, branch: str) -> WorkedOn | None:
+        """Return the last session on a branch of its own; None on the main branch."""
+        if branch in _MAIN_BRANCHES:
+            return None
+        same = (one for one in reversed(self.worked_on) if one.branch == branch)
+        return next(same, None)
+
+    def likely_files(self, branch: str, person: str) -> dict[str, float]:
+        """Return the files of earlier sessions with how likely the next one needs them, up to 1:
+        those of this branch and this person count more, older ones less.
+        """
+        scores: defaultdict[str, float] = defaultdict(float)
+        for number, one in enumerate(reversed(self.worked_on)):
+            weight = 0.5 ** (number / _RECENT)
+            if branch == one.branch and branch not in _MAIN_BRANCHES:
+                weight *= _SAME_BRANCH
+            if person and person == one.person:
+                weight *= _SAME_PERSON
+            for path in one.files:
+                scores[path] += weight
+        most = max(scores.values(), default=1.0)
+        ordered = sorted(scores, key=lambda path: (-scores[path], path))
+        return {path: scores[path] / most for path in ordered}
+
+    def _decided(self, fact: Fact) -> Fact:
+        decision = self._decisions.get(fact.id)
+        if decision is None:
+            return fact
+        return replace(fact, state=decision.state, text=decision.text or fact.text)
+
+    def _fact(
+        self, kind: FactKind, subject: str, text: str, sightings: Sequence[Sighting], **more: Any
+    ) -> Fact:
+        times = [sighting.row.at for sighting in sightings if sighting.row.at is not None]
+        newest = sorted(sightings, key=lambda one: (-(one.row.at or -math.inf), one.row.session))
+        return Fact(
+            id=fact_id(kind, subject),
+            kind=kind,
+            subject=subject,
+            text=text,
+            sessions=tuple(dict.fromkeys(one.row.session for one in newest)),
+            times=len(sightings),
+            first_at=min(times, default=None),
+            last_at=max(times, default=None),
+            weight=self.weight_of(sightings),
+            **more,
+        )
+
+    def _confirmed(
+        self, sightings: Mapping[Any, Sequence[Sighting]], least: int = CONFIRMED
+    ) -> Iterator[tuple[Any, Sequence[Sighting]]]:
+        """Yield what at least two sessions show that took in nothing from outside, the most
+        frequent first.
+        """
+        kept = {}
+        for key, seen in sightings.items():
+            clean = [one for one in seen if not one.row.observed.tainted]
+            if len({one.row.session for one in clean}) >= least:
+                kept[key] = clean
+        weights = {key: self.weight_of(seen) for key, seen in kept.items()}
+        for key in sorted(kept, key=lambda one: (-weights[one], str(one))):
+            yield key, kept[key]
+
+    def _commands(self) -> list[Fact]:
+        uses: defaultdict[str, list[Sighting]] = defaultdict(list)
+        for row in self.rows:
+            if not row.quarantined:
+                for use in row.observed.commands:
+                    if use.worked and is_project_command(use.name):
+                        uses[subject_of(use.name)].append(Sighting(row, use))
+        facts = []
+        for subject, seen in self._confirmed(uses):
+            form = _usual_form(seen)
+            if not form:
+                continue
+            seconds = median([use.seconds for _, use in seen if use.seconds] or [0.0])
+            took = f" ({_duration(seconds)})" if seconds >= _SLOW_S else ""
+            paths = (subject.split()[0],) if "/" in subject.split()[0] else ()
+            if not paths and subject_of(form) != form:
+                paths = (subject,)
+            facts.append(
+                self._fact("command", subject, f"`{form}`{took}", seen, present=paths, detail=form)
+            )
+        return facts
+
+    def _traps(self) -> list[Fact]:
+        seen: defaultdict[tuple[TrapReason, str, str], list[Sighting]] = defaultdict(list)
+        worked: defaultdict[str, list[Sighting]] = defaultdict(list)
+        for row in self.rows:
+            for trap in row.observed.traps:
+                seen[trap.reason, trap.tool, trap.failed].append(Sighting(row, trap))
+            for use in row.observed.commands:
+                if use.worked:
+                    worked[use.name].append(Sighting(row, use))
+        facts = []
+        for (reason, tool, failed), sightings in self._confirmed(seen):
+            # What usually works is no trap, however often it failed.
+            if reason == "program" and len(worked[failed]) >= len(sightings):
+                continue
+            # Of two facts that disagree, the newer one is right.
+            last = max((one.row.at or 0.0 for one in sightings), default=0.0)
+            later = {one.row.session for one in worked[failed] if (one.row.at or 0.0) > last}
+            if len(later) >= CONFIRMED:
+                continue
+            remedies: defaultdict[str, set[SessionId]] = defaultdict(set)
+            for row, trap in sightings:
+                if trap.works:
+                    remedies[trap.works].add(row.session)
+            works = max(remedies, key=lambda one: (len(remedies[one]), one), default="")
+            if works and len(remedies[works]) < CONFIRMED and reason != "path":
+                works = ""
+            fact = self._fact(
+                "trap",
+                failed if tool == SHELL else f"{tool}({failed})",
+                _trap_text(reason, tool, failed, works),
+                sightings,
+                detail=reason,
+                remedy=works,
+                tool=tool,
+                target=failed.split()[0] if reason == "program" and " -m " not in failed else "",
+                absent=(failed,) if reason == "path" else (),
+                present=(works,) if reason == "path" and works else (),
+            )
+            facts.append(fact)
+        return facts
+
+    def _with_remedy(self, fact: Fact, commands: Sequence[Fact]) -> Fact:
+        """Return a trap with the usual form of the command that works instead."""
+        subject = subject_of(fact.remedy) if fact.remedy else ""
+        known = next((one for one in commands if one.subject == subject), None)
+        if known is None or fact.detail != "program":
+            return fact
+        text = _trap_text("program", fact.tool, fact.subject, known.detail)
+        return replace(fact, text=text, present=known.present)
+
+    def _findings(self) -> list[Fact]:
+        seen: defaultdict[str, list[Sighting]] = defaultdict(list)
+        for row in self.rows:
+            for finding in row.observed.findings:
+                seen[finding.rule].append(Sighting(row, finding))
+        linted = {row.session for one in seen.values() for row, _ in one}
+        if len(linted) < CONFIRMED:
+            return []
+        facts = []
+        # The name of a rule is one word: it needs no second witness.
+        for rule, sightings in self._confirmed(seen, least=1):
+            count = len({row.session for row, _ in sightings})
+            is_test = check_kind(sightings[0].item.command)
+            if is_test == "test" and count < CONFIRMED:
+                continue
+            detail = "test" if is_test == "test" else "rule"
+            facts.append(self._fact("finding", rule, rule, sightings, detail=detail))
+        return facts
+
+    def _preferences(self) -> list[Fact]:
+        """Return what the person said against calls, as drafts, and what they told us to remember.
+        What a second session repeats is known.
+        """
+        groups: list[tuple[frozenset[str], list[Sighting]]] = []
+        # The first wording names the fact, whatever the order of learning.
+        for row in sorted(self.rows, key=lambda row: (row.at or 0.0, row.session, row.row)):
+            for remark in row.observed.remarks:
+                if find_suspicion((), requests=(remark.words,)):
+                    continue
+                spoken = frozenset(word.casefold() for word in _WORD.findall(remark.words))
+                count = len(remark.words.split())
+                if not (_FEWEST_WORDS <= count <= _MOST_WORDS and _WISHES.search(remark.words)):
+                    continue
+                for words, sightings in groups:
+                    if len(spoken & words) >= _ALIKE * len(spoken | words):
+                        sightings.append(Sighting(row, remark))
+                        break
+                else:
+                    groups.append((spoken, [Sighting(row, remark)]))
+        facts = []
+        for _, sightings in groups:
+            first = sightings[0].item
+            is_repeated = len({row.session for row, _ in sightings}) >= CONFIRMED
+            fact = self._fact("preference", first.words, f'"{_quotable(first.words)}"', sightings)
+            more = {"tool": first.tool, "target": first.target}
+            facts.append(replace(fact, state="known" if is_repeated else "draft", **more))
+        told = [
+            Fact(
+                id=decision.id,
+                kind=decision.kind,
+                subject=decision.text,
+                text=decision.text,
+                first_at=decision.at,
+                last_at=decision.at,
+                weight=1.0,
+            )
+            for decision in self._decisions.values()
+            if decision.id.startswith(TOLD)
+        ]
+        return [*told, *facts]
+
+
+def _trap_text(reason: str, tool: str, failed: str, works: str) -> str:
+    if reason == "path":
+        return f"`{failed}` does not exist" + (f" (it is `{works}`)" if works else "")
+    if reason == "arguments":
+        return f"`{tool}` with ({failed}), instead of ({works})"
+    why = "no such option" if reason == "option" else "not available"
+    return f"`{failed}` ({f'instead: `{works}`' if works else why})"
+
+
+def _quotable(words: str) -> str:
+    """Return a person's words on one line, in quotes that nothing in them can close."""
+    return " ".join(words.split()).replace('"', "'")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _session_weights(rows: Sequence[EpisodeRow]) -> dict[SessionId, float]:
+    """Return the weight of each session: half after `HALF_LIFE` later ones."""
+    began: dict[SessionId, float] = {}
+    for row in rows:
+        at = -math.inf if row.at is None else row.at
+        began[row.session] = min(began.get(row.session, at), at)
+    ordered = sorted(began, key=lambda session: (-began[session], session))
+    return {session: 0.5 ** (number / HALF_LIFE) for number, session in enumerate(ordered)}
+
+
+def _usual_form(uses: Sequence[Sighting]) -> str:
+    """Return how a command is usually written, by sessions. If no form is usual, omit what is
+    particular to each use. A form of a single session is not shown: that several sessions use a
+    command does not vouch for what one of them added.
+    """
+    forms: defaultdict[str, set[SessionId]] = defaultdict(set)
+    for row, use in uses:
+        form = use.form.partition(_PIPE)[0].removesuffix("2>&1").rstrip()
+        forms[form].add(row.session)
+    total = len({row.session for row, _ in uses})
+    form = _most_used(forms)
+    share = _TYPICAL if _generalised(form) == form else _TYPICAL_IF_PARTICULAR
+    if len(forms[form]) < max(CONFIRMED, share * total) and len(forms) > 1:
+        general: defaultdict[str, set[SessionId]] = defaultdict(set)
+        for specific, sessions in forms.items():
+            general[_generalised(specific)] |= sessions
+        forms, form = general, _most_used(general)
+    return form if len(forms[form]) >= CONFIRMED else ""
+
+
+def _most_used(forms: Mapping[str, set[SessionId]]) -> str:
+    return min(forms, key=lambda form: (-len(forms[form]), form))
+
+
+def _generalised(form: str) -> str:
+    words: list[str] = []
+    for number, word in enumerate(form.split(" ")):
+        is_program = number == 0 or (number == 1 and subject_of(form) != form)
+        shown = "…" if not is_program and _PARTICULAR.fullmatch(word) else word
+        if not (shown == "…" and words and words[-1] == "…"):
+            words.append(shown)
+    return " ".join(words)
+
+
+def by_folder(paths: Iterable[str]) -> str:
+    """Return paths with each folder named once: `src/app/: cart.py, tax.py; docs/: a.md`."""
+    folders: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        folders[folder].append(name)
+    parts = (
+        f"{folder}/: {', '.join(names)}" if folder else ", ".join(names)
+        for folder, names in folders.items()
+    )
+    return "; ".join(parts)
+
+
+def first(facts: Iterable[Fact], kind: FactKind, most: int) -> list[Fact]:
+    """Return the first facts of a kind, pinned ones before others."""
+    found = sorted(
+        (fact for fact in facts if fact.kind == kind), key=lambda fact: fact.state != "pinned"
+    )
+    return list(islice(found, most))

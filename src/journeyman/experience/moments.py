@@ -1,0 +1,341 @@
+"""The moments at which something is said to an agent, and what. Everything else is silence. The
+table says which kinds of facts a moment may use, and how long its text may be.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from journeyman.experience.checkout import Checkout
+from journeyman.experience.facts import ProjectFacts, by_folder, first
+from journeyman.learning.agent_tools import find_call, shell_command
+from journeyman.learning.commands import commands_of, is_project_command
+from journeyman.learning.observations import SHELL, check_kind, operands, path_inside, signature
+from journeyman.models.embedder import Embedder
+from journeyman.records import Call, Observations
+from journeyman.records.fact import Fact, FactKind, fact_id
+from journeyman.redaction.instructions import find_suspicion
+from journeyman.text.shell import pipelines
+from journeyman.text.truncation import truncate
+
+Moment = Literal["start", "prompt", "call", "failure", "compaction"]
+
+
+class Allowance(NamedTuple):
+    """What may be said at a moment: kinds of facts in their order, and how many tokens. With the
+    marks around it, a start has at most 300.
+    """
+
+    kinds: tuple[FactKind, ...]
+    tokens: int
+
+
+MOMENTS: dict[Moment, Allowance] = {
+    "start": Allowance(("preference", "continuity", "command", "trap", "finding"), 264),
+    "prompt": Allowance(("trap", "place"), 120),
+    "call": Allowance(("preference", "trap"), 80),
+    "failure": Allowance(("trap",), 80),
+    "compaction": Allowance(("command", "continuity"), 200),
+}
+
+_MOST_PER_PROMPT = 2
+_MOST: dict[FactKind, int] = {"preference": 5, "command": 6, "trap": 6, "finding": 10}
+_MOST_FILES, _MOST_PLACES = 10, 4
+_LONGEST_REQUEST = 160
+_TITLES: dict[FactKind, str] = {
+    "preference": "Wanted here",
+    "command": "Commands of this project",
+    "trap": "Fails here",
+    "finding": "Linters reported (rule and sessions)",
+}
+_UNLIKELY = 0.02
+"""Files less likely than this share of the likeliest are not named."""
+
+_CODE = re.compile(
+    r"`([^`\n]{2,120})`|(\S*[\w)][_./-]\w\S*|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*)"
+)
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_RARE = 0.05
+"""The largest share of the files whose names may share the rarest word of a name."""
+
+_LONGEST_NAMING = 1_500
+"""A longer request, such as a plan, names its files itself."""
+
+
+Section = tuple[str, Sequence[tuple[str, Fact | None]]]
+"""A title, and the texts under it, each with its fact."""
+
+
+class Advice(Struct, frozen=True, kw_only=True):
+    """What is said at a moment: the facts, and the text with them; both empty for silence."""
+
+    moment: Moment
+    facts: tuple[Fact, ...] = ()
+    text: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.text
+
+
+class Moments:
+    """Decides what a session in one project is told. `branch` and `person` are those of the
+    session, `request_of` returns the request of a stored episode.
+    """
+
+    def __init__(
+        self,
+        facts: ProjectFacts,
+        checkout: Checkout,
+        *,
+        branch: str = "",
+        folder: str = "",
+        person: str = "",
+        request_of: Callable[[int], str] = lambda _: "",
+        kinds: AbstractSet[FactKind] | None = None,
+    ) -> None:
+        self._facts = facts
+        self._checkout = checkout
+        self._branch, self._person, self._folder = branch, person, folder
+        self._request_of = request_of
+        self._kinds = kinds
+        self._count = Embedder().count_tokens
+
+    def start(self, tools: Collection[str] = (), *, tokens: int | None = None) -> Advice:
+        """Return what a session begins with, in at most so many `tokens`: nothing in a project
+        without facts. What is about a tool that models do not know is told with that tool only.
+        """
+        known = [fact for fact in self._holding if self._may_start(fact, tools)]
+        sections: list[Section] = []
+        for kind in MOMENTS["start"].kinds:
+            if kind == "continuity":
+                facts = self._continuity() if self._is_told(kind) else []
+                sections += _one_each(facts)
+            else:
+                found = first(known, kind, _MOST[kind])
+                sections.append((_TITLES[kind], [(_start_text(fact), fact) for fact in found]))
+        return self._advice("start", sections, tokens)
+
+    def _may_start(self, fact: Fact, tools: Collection[str]) -> bool:
+        """Whether a fact is about a tool at hand, and comes up often enough to be told first."""
+        if fact.kind == "preference":
+            return True
+        if fact.tool not in ("", SHELL, *tools) or fact.detail == "test":
+            return False
+        is_rare = fact.kind in ("command", "trap") and not self._facts.is_frequent(fact)
+        return fact.state == "pinned" or not is_rare
+
+    def prompt(
+        self, text: str, shown: AbstractSet[str] = frozenset(), *, tokens: int | None = None
+    ) -> Advice:
+        """Return at most two facts that a request needs and the session has not seen."""
+        words = {word.strip(".,:;!?()'\"`") for word in text.split()}
+        named = [fact for fact in self._holding if _is_named(fact, text, words)]
+        found = [*named, *(self._places(text) if self._is_told("place") else ())]
+        new = [fact for fact in found if fact.id not in shown]
+        needed = [fact for kind in MOMENTS["prompt"].kinds for fact in new if fact.kind == kind]
+        return self._advice("prompt", _one_each(needed[:_MOST_PER_PROMPT]), tokens)
+
+    def call(self, call: Call, shown: AbstractSet[str] = frozenset()) -> Advice:
+        """Return what is known against exactly this call."""
+        found = self._about(call, MOMENTS["call"].kinds, shown)
+        return self._advice("call", _one_each(found[:1]))
+
+    def failure(self, call: Call, shown: AbstractSet[str] = frozenset()) -> Advice:
+        """Return what works in the place of a call that has just failed."""
+        found = self._about(call, MOMENTS["failure"].kinds, shown)
+        new = [fact for fact in found if fact.remedy and fact.remedy not in (call.result or "")]
+        return self._advice("failure", _one_each(new[:1]))
+
+    def compaction(self, own: Sequence[Observations], start: str) -> Advice:
+        """Return the session's own working commands and open ends, after the text of its start."""
+        uses = Counter(
+            use.form
+            for seen in own
+            for use in seen.commands
+            if use.worked and (is_project_command(use.name) or check_kind(use.name))
+        )
+        forms = [form for form, _ in uses.most_common(_MOST["command"])]
+        checks = [seen.check for seen in own if seen.check is not None]
+        changed = [file.path for seen in own for file in seen.files if file.changed]
+        sections: list[Section] = [("Commands that worked", [(f"`{one}`", None) for one in forms])]
+        if checks and not checks[-1].worked:
+            sections.append(("", [(f"The last `{checks[-1].command}` failed.", None)]))
+        if changed:
+            latest = [*dict.fromkeys(reversed(changed))][:_MOST_FILES]
+            sections.append(("Changed so far", [(by_folder(latest), None)]))
+        advice = self._advice("compaction", sections)
+        text = "\n\n".join(filter(None, (start, advice.text)))
+        return Advice(moment="compaction", facts=advice.facts, text=text)
+
+    def reasons(self) -> dict[str, str]:
+        """Return why each fact of the project is not told at the moment."""
+        return {fact.id: self._facts.why_silent(fact, self._checkout) for fact in self._facts.all}
+
+    @cached_property
+    def _holding(self) -> tuple[Fact, ...]:
+        found = self._facts.holding(self._checkout)
+        return tuple(fact for fact in found if self._is_told(fact.kind))
+
+    def _is_told(self, kind: FactKind) -> bool:
+        return self._kinds is None or kind in self._kinds
+
+    @cached_property
+    def _likely_files(self) -> dict[str, float]:
+        return self._facts.likely_files(self._branch, self._person)
+
+    def _continuity(self) -> list[Fact]:
+        """Return what the last session on this branch asked for and how its last check ended, and
+        the files that the next one is likely to need.
+        """
+        facts = []
+        last = self._facts.last_on_branch(self._branch)
+        if last is not None:
+            request = " ".join(self._request_of(last.row).split())
+            if request and find_suspicion((request,)) is None:
+                said = truncate(request, _LONGEST_REQUEST).replace('"', "'")
+                ended = "worked" if last.check_worked else "failed"
+                check = f" Its last `{last.check}` {ended}." if last.check else ""
+                text = f'Last request on this branch: "{said}".{check}'
+                facts.append(_own_fact("continuity", f"branch {self._branch}", text))
+        likely = (
+            path
+            for path, share in self._likely_files.items()
+            if share >= _UNLIKELY and self._checkout.exists(path) is not False
+        )
+        files = [*islice(likely, _MOST_FILES)]
+        if files and (last is not None or self._knows_person):
+            whose = "here" if last is None else "on this branch"
+            text = f"Files of the last sessions {whose}: {by_folder(files)}"
+            facts.append(_own_fact("continuity", "files", text, present=tuple(files)))
+        return facts
+
+    @cached_property
+    def _knows_person(self) -> bool:
+        return bool(self._person) and any(
+            one.person == self._person for one in self._facts.worked_on
+        )
+
+    def _places(self, text: str) -> list[Fact]:
+        """Return the files that a request names without saying where they are: by their names, or
+        by all words of their names inside names of code. On recorded sessions half of these were
+        then used, of files that share only plain words with a request one in twenty.
+        """
+        if len(text) > _LONGEST_NAMING:
+            return []
+        named = [match[1] or match[2] for match in _CODE.finditer(text)]
+        words = {part.casefold() for name in named for part in _PARTS.findall(name)}
+        found = []
+        for path in self._likely_files:
+            name = path.rpartition("/")[2]
+            stem = {part.casefold() for part in _PARTS.findall(name.partition(".")[0])}
+            is_named = name in named or (len(stem) > 1 and stem <= words)
+            if (
+                is_named
+                and path not in text
+                and self._is_rare(stem)
+                and self._checkout.exists(path)
+            ):
+                found.append(path)
+        if not 0 < len(found) <= _MOST_PLACES:  # a name of many files names none
+            return []
+        text = f"This request may mean: {by_folder(found)}"
+        return [_own_fact("place", " ".join(found), text, present=tuple(found))]
+
+    @cached_property
+    def _name_words(self) -> Counter[str]:
+        return Counter(
+            word
+            for path in self._likely_files
+            for word in {part.casefold() for part in _PARTS.findall(path.rpartition("/")[2])}
+        )
+
+    def _is_rare(self, stem: AbstractSet[str]) -> bool:
+        """Whether a word of a file's name is in the names of few other files."""
+        count = min((self._name_words[word] for word in stem), default=0)
+        return count <= max(2, _RARE * len(self._likely_files))
+
+    def _about(self, call: Call, kinds: Sequence[FactKind], shown: AbstractSet[str]) -> list[Fact]:
+        """Return the facts about exactly this call, in the order of the kinds."""
+        line = shell_command(call.tool, call.arguments)
+        names = {command.name for command in commands_of(line)}
+        names |= {words[0] for words in pipelines(line)} if line else set()
+        forms = [command.form.split() for command in commands_of(line)]
+        paths = {path_inside(word, self._folder) for word in operands(line)}
+        found = find_call(call.tool, call.arguments)
+        if found is not None and not line:
+            paths.add(path_inside(found.fields.get("path", ""), self._folder))
+
+        def is_about(fact: Fact) -> bool:
+            if fact.kind == "preference":
+                return bool(fact.target) and fact.target in {*names, *paths, call.tool}
+            if fact.detail == "path":
+                return fact.absent[0] in paths
+            if fact.detail == "option":
+                name, _, option = fact.subject.rpartition(" ")
+                return name in names and any(option in form for form in forms)
+            if fact.detail == "program":
+                return fact.subject in names
+            return call.tool == fact.tool and fact.subject == f"{call.tool}({signature(call)})"
+
+        facts = [fact for fact in self._holding if fact.id not in shown and is_about(fact)]
+        return [fact for kind in kinds for fact in facts if fact.kind == kind]
+
+    def _advice(
+        self, moment: Moment, sections: Sequence[Section], tokens: int | None = None
+    ) -> Advice:
+        """Return what fits into the moment's tokens, the first things first."""
+        head, most = self._heading(moment), MOMENTS[moment].tokens
+        most = most if tokens is None else min(most, tokens)
+        lines: list[str] = []
+        facts: list[Fact] = []
+        for title, parts in sections:
+            line = ""
+            for text, fact in parts:
+                longer = (
+                    f"{line}; {text}" if line else f"- {title}: {text}" if title else f"- {text}"
+                )
+                if self._count("\n".join((head, *lines, longer))) > most:
+                    continue
+                line = longer
+                facts += [fact] if fact else []
+            lines += [line] if line else []
+        if not lines:
+            return Advice(moment=moment)
+        return Advice(moment=moment, facts=tuple(facts), text="\n".join((head, *lines)))
+
+    def _heading(self, moment: Moment) -> str:
+        if moment == "compaction":
+            return "Journeyman: this session so far."
+        if moment != "start":
+            return "Journeyman, from earlier sessions here:"
+        count = self._facts.sessions
+        if not count:
+            return "Journeyman: what is wanted in this project."
+        sessions = "1 earlier session shows" if count == 1 else f"{count} earlier sessions show"
+        return f"Journeyman: what {sessions} of this project."
+
+
+def _one_each(facts: Iterable[Fact]) -> list[Section]:
+    return [("", [(fact.text, fact)]) for fact in facts]
+
+
+def _own_fact(kind: FactKind, subject: str, text: str, present: tuple[str, ...] = ()) -> Fact:
+    return Fact(id=fact_id(kind, subject), kind=kind, subject=subject, text=text, present=present)
+
+
+def _start_text(fact: Fact) -> str:
+    return f"{fact.text} {len(fact.sessions)}" if fact.kind == "finding" else fact.text
+
+
+def _is_named(fact: Fact, text: str, words: AbstractSet[str]) -> bool:
+    """Whether a request names what a trap of the shell is about."""
+    if fact.kind != "trap" or fact.tool != SHELL:
+        return False
+    return fact.subject in words if " " not in fact.subject else fact.subject in text

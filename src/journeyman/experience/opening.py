@@ -1,0 +1,344 @@
+"""Openings: the messages that a new session starts with, built from the patterns selected for a
+task, in the forms that hosts accept. Each form is valid under the strictest rules: roles alternate,
+every call is answered at once, no text is empty. The same choices give the same bytes, so that
+prompt caches keep hitting.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
+from typing import Any, Literal, get_args, overload
+
+import msgspec
+from msgspec import Struct
+
+from journeyman.learning import opening_text
+from journeyman.learning.opening_text import NO_OUTPUT, NO_REQUEST, call_ids, closing_sentence
+from journeyman.records import Pattern, Step
+from journeyman.records.errors import WrongInput
+from journeyman.records.fact import Fact
+from journeyman.records.host import begin_mark, end_mark
+from journeyman.text.strict_json import is_nested_deeper
+
+MessageForm = Literal["openai", "responses", "anthropic"]
+Form = Literal["openai", "responses", "anthropic", "text"]
+"""`text` is for hosts that do not accept messages."""
+
+JsonObject = dict[str, Any]
+
+_CALLABLE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+_DEEPEST = 64
+"""The maximum nesting of arguments: whether deeper ones can be read depends on the caller's stack.
+"""
+_NOTE_PART = {"openai": "text", "responses": "input_text"}
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """A pattern as texts that every host accepts: none is empty or holds lone surrogates."""
+
+    intent: str
+    calls: tuple[Step, ...]
+    closing: str
+
+
+def why_not_shown(pattern: Pattern) -> str:
+    """Return why a pattern cannot be an example; empty if it can."""
+    if pattern.quarantined:
+        return f"it is in quarantine ({pattern.quarantined})"
+    if not pattern.steps:
+        return "it has no calls"
+    is_corrected = pattern.kind == "recovery" and len(pattern.steps) > 1
+    if not all(step.worked for step in pattern.steps[1 if is_corrected else 0 :]):
+        return "it shows a failed call that no other call corrects"
+    for step in pattern.steps:
+        if not _CALLABLE.fullmatch(step.tool):
+            return f"no host accepts {step.tool[:80]!r} as the name of a tool"
+        if _sendable_arguments(step.arguments) is None:
+            return f"the arguments of {step.tool} are not a JSON object"
+    return ""
+
+
+def as_example(pattern: Pattern) -> Example:
+    """Return the pattern as an example. `why_not_shown` must have nothing against it."""
+    return Example(
+        intent=_sendable(pattern.intent, NO_REQUEST),
+        calls=tuple(
+            Step(
+                tool=step.tool,
+                arguments=_sendable_arguments(step.arguments) or "{}",
+                result=_sendable(step.result, NO_OUTPUT),
+                worked=step.worked,
+            )
+            for step in pattern.steps
+        ),
+        closing=closing_sentence(pattern.kind, pattern.steps),
+    )
+
+
+def example_messages(
+    form: MessageForm, examples: Iterable[Example], ids: Iterable[str]
+) -> Iterator[JsonObject]:
+    """Yield examples as messages. `ids` names the calls of all examples in their order."""
+    remaining_ids = iter(ids)
+    for example in examples:
+        yield text_message(form, "user", example.intent)
+        for call in example.calls:
+            yield from _call_messages(form, call, next(remaining_ids))
+        yield text_message(form, "assistant", example.closing)
+
+
+def text_message(form: MessageForm, role: str, text: str) -> JsonObject:
+    type_field = {"type": "message"} if form == "responses" else {}
+    return {**type_field, "role": role, "content": text}
+
+
+def _call_messages(form: MessageForm, call: Step, call_id: str) -> tuple[JsonObject, JsonObject]:
+    """Return a call and its result, which has the role of the user in Anthropic's form."""
+    function = {"name": call.tool, "arguments": call.arguments}
+    if form == "responses":
+        result = {"type": "function_call_output", "call_id": call_id, "output": call.result}
+        return {"type": "function_call", "call_id": call_id, **function}, result
+    if form == "openai":
+        request: JsonObject = {"id": call_id, "type": "function", "function": function}
+        result = {"role": "tool", "tool_call_id": call_id, "content": call.result}
+        return {"role": "assistant", "content": None, "tool_calls": [request]}, result
+    arguments = json.loads(call.arguments)
+    request = {"type": "tool_use", "id": call_id, "name": call.tool, "input": arguments}
+    result = {"type": "tool_result", "tool_use_id": call_id, "content": call.result}
+    failed = {} if call.worked else {"is_error": True}
+    return {"role": "assistant", "content": [request]}, {
+        "role": "user",
+        "content": [{**result, **failed}],
+    }
+
+
+def numbered_text(examples: Sequence[Example]) -> str:
+    """Return the examples as one text, for a model and for a person."""
+    return "\n\n".join(
+        "\n".join([f"Example {number} of {len(examples)}", *_lines(example)])
+        for number, example in enumerate(examples, 1)
+    )
+
+
+def call_ids_in(message: Mapping[str, Any]) -> set[str]:
+    """Return every id of a call or result in a message of any form."""
+    ids = [message.get("tool_call_id"), message.get("call_id")]
+    for field in ("tool_calls", "content"):
+        parts = message.get(field)
+        for part in parts if isinstance(parts, list | tuple) else ():
+            if isinstance(part, Mapping):
+                ids += [part.get("id"), part.get("tool_use_id")]
+    return {id_ for id_ in ids if isinstance(id_, str)}
+
+
+def sendable_text(text: str) -> str:
+    """Replace what some host refuses: lone surrogates and the null character."""
+    return _UNSENDABLE.sub("\ufffd", text)
+
+
+def _lines(example: Example) -> Iterator[str]:
+    labelled = [("User", example.intent)]
+    for call in example.calls:
+        labelled.append(("Call", f"{call.tool} {call.arguments}"))
+        labelled.append(("Result" if call.worked else "Result (did not work)", call.result))
+    for label, text in (*labelled, ("Assistant", example.closing)):
+        yield f"{label}: " + "\n  ".join(text.splitlines())
+
+
+def _sendable(text: str, if_empty: str) -> str:
+    return sendable_text(text) if text.strip() else if_empty
+
+
+@lru_cache(maxsize=2_048)
+def _sendable_arguments(text: str) -> str | None:
+    """Return the arguments as compact JSON; None if they are not a JSON object that hosts
+    can read.
+    """
+    try:
+        value = json.loads(text)
+        if not isinstance(value, dict) or is_nested_deeper(value, _DEEPEST):
+            return None
+        # NaN can be read but must not be written: it is not JSON.
+        short = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return None
+    return sendable_text(short)
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """A selected pattern, and why it was selected."""
+
+    pattern: Pattern
+    reason: str
+    similarity: float | None = None
+    tokens: int = 0
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """What a session on `task` starts with.
+
+    `preamble` is the part of the system text that tells `facts`, `choices` are shown as messages.
+    `note` is for people: why the opening is empty, or what to know about it; no model sees it.
+    `addendum` is the text of the template that `template` names as `name@version`. `tokens` is an
+    estimate for the form `openai`. A choice that `why_not_shown` rejects appears in no form, so the
+    builder of an opening should leave it out beforehand.
+    """
+
+    task: str
+    preamble: str = ""
+    facts: tuple[Fact, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    note: str = ""
+    addendum: str = ""
+    template: str = ""
+    tokens: int = 0
+    has_short_note: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the opening adds nothing to a session."""
+        return not (self._shown or self.addendum.strip() or self.preamble.strip())
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The patterns that are shown."""
+        return tuple(choice.pattern for choice in self._shown)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why each shown pattern was selected."""
+        return tuple(choice.reason for choice in self._shown)
+
+    @property
+    def id(self) -> str:
+        """A digest of all that the model sees: 16 characters, empty for an empty opening."""
+        if self.is_empty:
+            return ""
+        content = msgspec.json.encode((self.system, self._examples))
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    @property
+    def system(self) -> str:
+        """The preamble, the note on the examples, and the addendum; empty for an empty opening."""
+        if self.is_empty:
+            return ""
+        preamble = sendable_text(self.preamble)
+        count = len(self._shown)
+        note = opening_text.note(count, short=self.has_short_note) if count else ""
+        addendum = sendable_text(self.addendum).strip()
+        return "\n\n".join(filter(None, [preamble, note, addendum]))
+
+    @overload
+    def messages(self, form: MessageForm = "openai") -> list[JsonObject]: ...
+    @overload
+    def messages(self, form: Literal["text"]) -> str: ...
+    @overload
+    def messages(self, form: Form) -> list[JsonObject] | str: ...
+
+    def messages(self, form: Form = "openai") -> list[JsonObject] | str:
+        """Return the opening on its own, ending with an assistant's message. In the form
+        `anthropic` the note is not among the messages: pass `system` as the parameter of that name.
+        """
+        if form == "text":
+            return self._text()
+        messages = self._example_messages(form)
+        if form == "anthropic" or self.is_empty:
+            return messages
+        return [text_message(form, "system", self.system), *messages]
+
+    def inject(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        form: Form = "openai",
+        *,
+        one_system: bool = False,
+    ) -> list[JsonObject]:
+        """Return a new list with the opening in it; `messages` is not changed. The dicts in the
+        list are new, their values are shared.
+
+        The opening follows the leading system messages. Some hosts accept only one system message:
+        with `one_system` the note is appended to the last leading one. In Anthropic's form the
+        examples come before the messages, and the note is for the parameter `system`. A list that
+        already holds the opening is returned unchanged.
+        """
+        if form == "text":
+            raise WrongInput(
+                'An opening in the form "text" cannot be put into messages. Use messages("text") '
+                "and place the text yourself, or inject it in another form."
+            )
+        for index, message in enumerate(messages):
+            if not isinstance(message, Mapping):
+                raise WrongInput(
+                    f"Cannot add an opening: message {index} is a {type(message).__name__}, not a "
+                    "dict. Convert the messages to dicts, for example with model_dump()."
+                )
+        copies = [dict(message) for message in messages]
+        ids = set[str]().union(*map(call_ids_in, copies))
+        examples = self._example_messages(form, taken=ids)
+        if self.is_empty or (self._shown and ids.issuperset(self._call_ids())):
+            return copies
+        if not self._shown and any(self.system in str(copy.get("content")) for copy in copies):
+            return copies
+        if form == "anthropic":
+            if copies and (role := copies[0].get("role")) != "user":
+                raise WrongInput(
+                    "Cannot add an opening to Anthropic messages: the first has the role "
+                    f"{role!r}. Begin the list with a user message, and pass system texts "
+                    "separately."
+                )
+            return [*examples, *copies]
+        at = leading_system_count(copies)
+        front, rest = copies[:at], copies[at:]
+        if one_system and front and (noted := _with_note(front[-1], self.system, form)):
+            return [*front[:-1], noted, *examples, *rest]
+        return [*front, text_message(form, "system", self.system), *examples, *rest]
+
+    @property
+    def _shown(self) -> tuple[Choice, ...]:
+        return tuple(choice for choice in self.choices if not why_not_shown(choice.pattern))
+
+    @property
+    def _examples(self) -> tuple[Example, ...]:
+        return tuple(as_example(pattern) for pattern in self.patterns)
+
+    def _call_ids(self, taken: Set[str] = frozenset()) -> list[str]:
+        return call_ids(self.id, sum(len(pattern.steps) for pattern in self.patterns), taken)
+
+    def _example_messages(
+        self, form: MessageForm, taken: Set[str] = frozenset()
+    ) -> list[JsonObject]:
+        forms = get_args(MessageForm)
+        if form not in forms:
+            choices = ", ".join((*forms, "text"))
+            raise WrongInput(f"Unknown opening form {form!r}. Choose one of: {choices}.")
+        return list(example_messages(form, self._examples, self._call_ids(taken)))
+
+    def _text(self) -> str:
+        if self.is_empty:
+            return ""
+        parts = (self.system, numbered_text(self._examples))
+        return "\n".join([begin_mark(self.id), "\n\n".join(filter(None, parts)), end_mark(self.id)])
+
+
+def leading_system_count(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of leading system messages."""
+    roles = (message.get("role") if isinstance(message, Mapping) else None for message in messages)
+    others = (index for index, role in enumerate(roles) if role not in ("system", "developer"))
+    return next(others, len(messages))
+
+
+def _with_note(message: JsonObject, text: str, form: MessageForm) -> JsonObject | None:
+    """Return a system message with this text added once; None if its content has an unknown
+    shape.
+    """
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        noted = content if text in content else f"{content}\n\n{text}".lstrip()
+        return {**message, "content": noted} if noted != content else message
+    if isinstance(content, list):
+        part = {"type": _NOTE_PART[form], "text": text}
+        return message if part in content else {**message, "content": [*content, part]}
+    return None

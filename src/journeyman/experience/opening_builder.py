@@ -1,0 +1,215 @@
+"""Builds the opening for a task: the facts of the start and of the request, and for small models
+and unfamiliar tools, the first calls of the nearest requests. A template that a person names is
+shown whole.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from journeyman.experience.experience import Experience, Experiences
+from journeyman.experience.moments import Moments
+from journeyman.experience.opening import Choice, Opening, why_not_shown
+from journeyman.experience.tool_schemas import LiveTools
+from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS
+from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
+from journeyman.learning.opening_text import note
+from journeyman.learning.search_keys import is_small_talk
+from journeyman.models.embedder import Embedder
+from journeyman.records import Pattern, Template
+from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
+from journeyman.records.errors import WrongInput
+from journeyman.store.store import Store
+
+_LOADED = 24
+"""How many of the nearest requests are loaded at a time."""
+
+NOTHING_LEARNED = "Nothing has been learned yet. Run `journeyman learn` after importing sessions."
+
+
+class OpeningLimits(Struct, frozen=True, kw_only=True):
+    """How much may be shown. A `small` model gets examples only."""
+
+    tokens: int
+    most: int = EXAMPLES
+    small: bool = False
+
+
+class OpeningBuilder:
+    """Builds openings from what a store has learned."""
+
+    def __init__(self, store: Store, embedder: Embedder, experiences: Experiences) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._count = embedder.count_tokens
+        self._experiences = experiences
+
+    def for_task(
+        self,
+        task: str,
+        limits: OpeningLimits,
+        *,
+        moments: Moments | None = None,
+        live: LiveTools | None = None,
+        project: str = "",
+        own_only: bool = False,
+        bots: bool = False,
+    ) -> Opening:
+        """Return the opening for a task, with what the `moments` of its project say; with
+        `own_only`, nothing that was said or printed in other projects. The note of an empty opening
+        says why it is empty. Raises WrongInput without a task.
+        """
+        if not task.strip():
+            raise WrongInput("An opening needs a task. Describe what the session should do.")
+        if is_small_talk(task):
+            problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
+            return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
+        if limits.tokens <= 0:
+            return Opening(task=task, note="The limits leave no room: at most 0 tokens.")
+        opening = Opening(task=task)
+        if moments is not None and not limits.small:
+            start = moments.start(live.names if live else (), tokens=limits.tokens)
+            left = limits.tokens - self._count(start.text)
+            shown = frozenset(fact.id for fact in start.facts)
+            asked = moments.prompt(task, shown, tokens=left)
+            advice = [one for one in (start, asked) if one.text]
+            opening = replace(
+                opening,
+                preamble="\n\n".join(one.text for one in advice),
+                facts=tuple(fact for one in advice for fact in one.facts),
+            )
+        room = limits.tokens - self._count(f"{opening.preamble}\n\n{note(2, short=True)}")
+        own = (project,) if project else ()
+        projects = own if own_only else (*own, "")
+        choices, why_none = self._examples(
+            task, replace(limits, tokens=room), live, projects=projects, bots=bots
+        )
+        opening = replace(opening, choices=choices, has_short_note=True)
+        if opening.is_empty:
+            return Opening(task=task, note=why_none)
+        return self._counted(opening)
+
+    def from_template(
+        self, template: Template, task: str, limits: OpeningLimits, live: LiveTools | None = None
+    ) -> Opening:
+        """Return the opening from one template: all of its patterns in order, but those that the
+        limits or the tools exclude, which the note counts.
+        """
+        patterns: list[Pattern] = []
+        room = limits.tokens - self._count(f"{note(2)}\n\n{template.addendum}")
+        for pattern in template.patterns:
+            misfit = why_not_shown(pattern) or (live.misfit_of(pattern) if live else "")
+            if not misfit and pattern.tokens <= room and len(patterns) < limits.most:
+                patterns.append(pattern)
+                room -= pattern.tokens
+        reference = f"{template.name}@{template.version}"
+        reason = f"from the template {reference}"
+        opening = Opening(
+            task=task,
+            choices=tuple(
+                Choice(pattern=one, reason=reason, tokens=one.tokens) for one in patterns
+            ),
+            addendum=template.addendum.strip(),
+            template=reference,
+        )
+        left = len(template.patterns) - len(patterns)
+        why = f" {left} of its {len(template.patterns)} examples do not fit." if left else ""
+        return replace(self._counted(opening), note=f"From the template {reference}.{why}")
+
+    def _examples(
+        self,
+        task: str,
+        limits: OpeningLimits,
+        live: LiveTools | None,
+        *,
+        projects: Sequence[str],
+        bots: bool,
+    ) -> tuple[tuple[Choice, ...], str]:
+        """Return the first calls of the nearest requests, the nearest last, and why there are none.
+        The project's own come first; without any, those of the whole library.
+        """
+        if live is not None and not limits.small and is_familiar(live.names):
+            return (), "Nothing was learned in this project yet, or all of it is known."
+        why = NOTHING_LEARNED if projects == ("",) else "Nothing was learned in this project yet."
+        for name in projects:
+            experience = self._experiences.of(name, bots=bots)
+            choices = self._nearest(experience, task, limits, live)
+            if choices:
+                return choices, ""
+            roomy = replace(limits, tokens=UNLIMITED, most=max(limits.most, 1))
+            if self._nearest(experience, task, roomy, live):
+                return (), "The limits leave no room for an example."
+            if experience.rows:
+                why = (
+                    "No earlier request with these tools is similar enough to this task."
+                    if live is not None
+                    else "No earlier request is similar enough to this task."
+                )
+            if experience.bots:
+                why += f" Sessions of bots left out: {experience.bots:,}; --bots includes them."
+            if name and live is None:  # another project's calls are no help without their tools
+                break
+        return (), why
+
+    def _nearest(
+        self, experience: Experience, task: str, limits: OpeningLimits, live: LiveTools | None
+    ) -> tuple[Choice, ...]:
+        ranked = [hit for hit in experience.nearest(task) if hit.row in experience.well_ended]
+        choices: dict[str, Choice] = {}
+        room = limits.tokens
+        for start in range(0, len(ranked), _LOADED):
+            hits = ranked[start : start + _LOADED]
+            stored = self._store.episodes.by_row([hit.row for hit in hits])
+            for hit in hits:
+                episode = stored.get(hit.row)
+                if episode is None or not episode.teaches or len(choices) >= limits.most:
+                    continue
+                if live is None and hit.similarity < MIN_SIMILARITY:
+                    continue
+                pattern = self._first_call(episode_pattern(episode))
+                if pattern.intent in choices or pattern.tokens > room or why_not_shown(pattern):
+                    continue
+                if live is None and not limits.small and KNOWN_TOOLS.intersection(pattern.tools):
+                    continue
+                if live is not None and live.misfit_of(pattern):
+                    continue
+                room -= pattern.tokens
+                choices[pattern.intent] = Choice(
+                    pattern=pattern,
+                    reason=f"the first call for a near request ({hit.similarity:.2f})",
+                    similarity=hit.similarity,
+                    tokens=pattern.tokens,
+                )
+            if len(choices) >= limits.most:
+                break
+        return tuple(reversed(choices.values()))
+
+    def _first_call(self, pattern: Pattern) -> Pattern:
+        single = replace(pattern, kind="first_try", steps=pattern.steps[:1])
+        return replace(single, tokens=example_tokens(single, self._count))
+
+    def _counted(self, opening: Opening) -> Opening:
+        """Return the opening with its cost in tokens."""
+        if opening.is_empty:
+            return opening
+        tokens = sum(choice.tokens for choice in opening.choices)
+        return replace(opening, tokens=tokens + note_tokens(opening.system, self._count))
+
+
+def is_familiar(tools: Sequence[str]) -> bool:
+    """Whether models know tools by training: a shell, or several tools of coding agents."""
+    return not SHELLS.isdisjoint(tools) or len(KNOWN_TOOLS & {*tools}) > 1
+
+
+def check_limits(task: object, tokens: object, most: object) -> None:
+    """Raise WrongInput unless the arguments of an opening are usable."""
+    if not isinstance(task, str):
+        raise WrongInput(f"The task {task!r} is not text. Describe what the session should do.")
+    for name, value in (("budget_tokens", tokens), ("max_patterns", most)):
+        if not isinstance(value, int) or value < 0:
+            raise WrongInput(f"{name} is {value!r}. Use a whole number, 0 or greater.")
+
+
+UNLIMITED = sys.maxsize

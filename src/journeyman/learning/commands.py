@@ -1,0 +1,205 @@
+"""Shell commands as playbooks count them: the program with its subcommand, the form in which it was
+written without values that change from run to run, and the skill that a call demonstrates.
+"""
+
+import re
+from functools import lru_cache
+
+from msgspec import Struct
+
+from journeyman.outcomes.commands import command_of
+from journeyman.text.shell import pipelines
+
+_LONGEST = 8_000
+"""Only the beginning of a longer command line is read."""
+
+_LONGEST_FORM = 160
+_LONGEST_WORD = 60
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9]*(?:[:_.-][a-z0-9]+)*")
+_PROGRAM = re.compile(r"[A-Za-z_][\w.+-]*")
+_SCRIPT = re.compile(r"(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)+")
+"""A program by its path inside the project: `bin/test` is not `test`."""
+_NUMBERED = re.compile(r"(?=[\w-]*\d{3})[\w-]{5,}|[0-9a-f]{7,40}")
+
+_PREFIXES_LIST = """time command exec env nohup then do else if elif while until ! builtin nice
+timeout"""
+_PREFIXES = frozenset(_PREFIXES_LIST.split())
+_PREFIX_ARGUMENT = re.compile(r"-.*|\d+(?:\.\d+)?[smhd]?", re.DOTALL)
+"""The arguments of a prefix itself: `timeout -k 5 2m`, `nice -n 10`."""
+
+_SILENT_LIST = """cd pushd popd export set unset source . true false : done fi esac for case
+function in return exit break continue local declare read shift echo printf sleep wait"""
+_SILENT = frozenset(_SILENT_LIST.split())
+"""Commands that prepare, control or announce the work that other commands do."""
+
+_ONE_PURPOSE_LIST = """ag awk base64 basename bash bat cat chmod chown cmp cp curl cut date df
+diff dirname du egrep fd fgrep file find grep gunzip gzip head hexdump hostname jq kill less ln
+ls md5sum mkdir more mv nl node od open patch perl pgrep php ping pkill ps pwd python python3
+readlink realpath rg rm rmdir rsync ruby scp sed seq sh sha256sum shasum sort ssh stat strings
+tail tar tee test touch tr tree type uname uniq unzip vim wc wget which whoami xargs xxd yq zip
+zsh [ [["""
+_ONE_PURPOSE = frozenset(_ONE_PURPOSE_LIST.split())
+"""Programs whose first argument is an operand, not a subcommand."""
+
+_SECRET_OPTION = re.compile(
+    r"--?(?:[\w-]*(?:pass|pwd|token|secret|auth|user)[\w-]*|[\w-]*key|login)", re.IGNORECASE
+)
+_FOLDER_OPTION = re.compile(
+    r"-C|--(?:cwd|dir|directory|filter|prefix|workspace|namespace|context|profile)"
+)
+"""Options whose value, the next word, could be mistaken for a subcommand."""
+
+_GROUPS_LIST = """api app auth cache compose config container image issue pr release repo run
+secret stack workflow x exec dlx tool script remote worktree stash submodule bisect mod env"""
+_GROUPS = frozenset(_GROUPS_LIST.split())
+"""Subcommands followed by a second one: `gh pr create`, `npm run build`."""
+
+_SHORT_OPTION = re.compile(r"-[A-Za-z]")
+
+_QUIET = frozenset(("2>&1", "2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null"))
+
+_SCRIPT_RUNNERS = {"python", "python3", "node", "ruby", "perl", "php", "bash", "sh", "zsh"}
+
+_TASKS_LIST = """make gmake just task rake nox tox invoke inv poe gradle mvn sbt bazel nx turbo"""
+_RUN_LIST = """npm pnpm yarn bun mise pdm hatch uv poetry pipenv composer deno task rye pixi"""
+_TASK_RUNNERS, _WITH_RUN = frozenset(_TASKS_LIST.split()), frozenset(_RUN_LIST.split())
+"""Programs that run what a project defines: their subcommand is a name of the project's own, for
+the second ones after `run`, `exec` or `test`."""
+
+_SHELLS = frozenset(
+    ("bash", "sh", "shell", "terminal", "console", "powershell", "command", "cmd", "exec")
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+class Command(Struct, frozen=True, kw_only=True, gc=False):
+    """A program with its subcommand, and its written form without volatile values."""
+
+    name: str
+    form: str
+
+
+@lru_cache(maxsize=4_096)
+def commands_of(line: str) -> tuple[Command, ...]:
+    """Return the commands that do the work, in order, each name once. A pipeline is one command."""
+    commands: dict[str, Command] = {}
+    for command in filter(None, map(_command, pipelines(line[:_LONGEST]))):
+        commands.setdefault(command.name, command)
+    return tuple(commands.values())
+
+
+def _command(words: list[str]) -> Command | None:
+    while words and (words[0] in _PREFIXES or _ASSIGNMENT.fullmatch(words[0])):
+        is_prefix, words = words[0] in _PREFIXES, words[1:]
+        while is_prefix and words and _PREFIX_ARGUMENT.fullmatch(words[0]):
+            words = words[1:]
+    words = [word for word in words if word not in ("{", "}")]
+    if not words:
+        return None
+    program = words[0].strip("'\"").rpartition("/")[2]
+    if program in _SILENT or not _PROGRAM.fullmatch(program):
+        return None
+    first = words[: words.index("|")] if "|" in words else words
+    # The program is shown as written, or without its folder where quotes make that unreadable.
+    shown = program if any(mark in words[0] for mark in "'\"\\\n") else words[0]
+    return Command(name=_name(program, words[0], first[1:]), form=_form([shown, *words[1:]]))
+
+
+def _name(program: str, written: str, arguments: list[str]) -> str:
+    plain = [
+        word
+        for before, word in zip(("", *arguments), arguments, strict=False)
+        if word[0] not in "-<>&12"
+        and not (_SECRET_OPTION.fullmatch(before) or _FOLDER_OPTION.fullmatch(before))
+        # The word after a short option may be its value, and a value may be a secret.
+        and not (_SHORT_OPTION.fullmatch(before) and program not in _SCRIPT_RUNNERS)
+    ]
+    if "/" in written.strip("./") and _SCRIPT.fullmatch(written):
+        return written.removeprefix("./")
+    if program in _SCRIPT_RUNNERS:
+        program = "python" if program == "python3" else program
+        if "-m" in arguments[:-1]:
+            module = arguments[arguments.index("-m") + 1]
+            return f"{program} -m {module}" if _PROGRAM.fullmatch(module) else program
+        script = plain[0].removeprefix("./") if plain else ""
+        is_file = "." in script and not any(mark in script for mark in "'\"$(*")
+        return f"{program} {script}" if is_file and len(script) <= _LONGEST_WORD else program
+    if program in _ONE_PURPOSE:
+        return program
+    shown = program if written.startswith(("/", "~")) else written.strip("'\"")
+    while plain and plain[0][0] in "/~.":  # a folder before the subcommand
+        plain = plain[1:]
+    taken: list[str] = []
+    for word in plain[:3]:
+        if not _SUBCOMMAND.fullmatch(word) or len(word) > 30 or _NUMBERED.fullmatch(word):
+            break
+        taken.append(word)
+        if word not in _GROUPS:
+            break
+    return " ".join((shown, *taken))
+
+
+def _form(words: list[str]) -> str:
+    shown: list[str] = []
+    while words[-1] in _QUIET:  # unless something reads it
+        words = words[:-1]
+    for number, word in enumerate(words):
+        written = _written(word, words[number - 1]) if number else word
+        if written != "…" or shown[-1] != "…":
+            shown.append(written)
+    form = " ".join(shown)
+    if len(form) > _LONGEST_FORM:
+        form = form[: _LONGEST_FORM - 1].rsplit(" ", 1)[0] + " …"
+    return form
+
+
+def _written(word: str, before: str) -> str:
+    """Return a word of a form, or `…` for a volatile value or a possible secret."""
+    option, equals, value = word.partition("=")
+    if word.startswith("-"):
+        is_left_out = equals and (_SECRET_OPTION.fullmatch(option) or _is_volatile(value))
+        if is_left_out and not _is_volatile(option):
+            return f"{option}=…"
+    elif _SECRET_OPTION.fullmatch(before) and word[0] not in "|<>":
+        return "…"
+    return "…" if _is_volatile(word) else word
+
+
+def _is_volatile(word: str) -> bool:
+    """Return whether a word changes from run to run: a long value, an id, a path outside."""
+    return (
+        len(word) > _LONGEST_WORD
+        or "\\ " in word
+        or any(mark in word for mark in "'\"$`\n")
+        or _NUMBERED.fullmatch(word) is not None
+        or word.startswith(("/", "~", "http://", "https://"))
+    )
+
+
+def subject_of(name: str) -> str:
+    """Return the script that a command runs, whatever runs it, or else the command."""
+    runner, _, script = name.partition(" ")
+    return script if runner in _SCRIPT_RUNNERS and script and script[0] != "-" else name
+
+
+def is_project_command(name: str) -> bool:
+    """Return whether a command is the project's own: a script in it, or one of its tasks."""
+    words = name.split()
+    if "/" in words[0].strip("./") or words[0].startswith("./"):
+        return not words[0].startswith(("node_modules/", ".venv/", "venv/"))
+    if subject_of(name) != name:
+        return True
+    if words[0] in _TASK_RUNNERS:
+        return len(words) > 1
+    return len(words) > 1 and words[0] in _WITH_RUN and words[1] in ("run", "exec", "test", "x")
+
+
+@lru_cache(maxsize=2_048)
+def skill_of(tool: str, arguments: str) -> str:
+    """Return the skill of one call: its tool and, for a shell, the first command that does work."""
+    if _SHELLS.isdisjoint(word.lower() for word in _WORDS.findall(tool)):
+        return tool
+    commands = commands_of(command_of(arguments))
+    return f"{tool} {commands[0].name}" if commands else tool

@@ -1,0 +1,50 @@
+"""Episodes as examples: their pattern, and the tokens that an example costs, estimated by one
+tokenizer for all models.
+"""
+
+from collections.abc import Callable, Iterator
+
+from journeyman.records import Episode, Pattern, PatternId
+
+
+def episode_pattern(episode: Episode) -> Pattern:
+    """Return an episode as the pattern that represents it in an opening."""
+    return Pattern(
+        id=PatternId(f"{episode.session}#{episode.number}"),
+        kind="sequence",
+        intent=episode.request,
+        steps=episode.steps,
+        source=episode.source,
+        sessions=(episode.session,),
+        first_seen=episode.at,
+        last_seen=episode.at,
+        tokens=episode.tokens,
+        quarantined=episode.quarantined,
+    )
+
+
+CountTokens = Callable[[str], int]
+
+_MESSAGE_OVERHEAD = 4
+"""Tokens that a message costs in addition to its text: its role, and where it begins and ends."""
+
+_CLOSING = 12
+"""Tokens of the sentence that ends an example."""
+
+
+def example_tokens(pattern: Pattern, count: CountTokens) -> int:
+    """Return the tokens that the messages of one example cost."""
+    messages = 2 + 2 * len(pattern.steps)
+    return sum(map(count, example_texts(pattern))) + messages * _MESSAGE_OVERHEAD + _CLOSING
+
+
+def example_texts(pattern: Pattern) -> Iterator[str]:
+    """Yield the texts of one example that are counted."""
+    yield pattern.intent
+    for step in pattern.steps:
+        yield from (step.tool, step.arguments, step.result)
+
+
+def note_tokens(note: str, count: CountTokens) -> int:
+    """Return the tokens that the system note costs."""
+    return count(note) + _MESSAGE_OVERHEAD

@@ -1,0 +1,90 @@
+"""Forgets what was learned: from a session or a project, or wherever a text occurs in
+it. What is forgotten is not learned again until that is undone.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from journeyman.learning.opening_text import opening_length
+from journeyman.learning.requests import requests
+from journeyman.records import SessionId
+from journeyman.records.errors import UnknownSession, WrongInput
+from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.store.removals import TextMatch
+from journeyman.store.store import Store
+
+
+class Removal:
+    """Forgets what was learned (`jm.forgotten`): forget, forget_matching, undo, list. What to
+    forget is a session or a project, one of the two.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+
+    def forget(self, session: str = "", *, project: str = "", dry_run: bool = False) -> Forgotten:
+        """Remove all that was learned there; with `dry_run`, only report it. Raises WrongInput and
+        UnknownSession.
+        """
+        sessions = self._sessions(session, project)
+        selected = {id_: frozenset((EVERY_REQUEST,)) for id_ in sessions}
+        return self._store.forgotten.forget(selected, at=self._clock(), dry_run=dry_run)
+
+    def forget_matching(self, text: str, *, dry_run: bool = False) -> Forgotten:
+        """Remove every request and pattern that contains the text, also from templates."""
+        if not text.strip():
+            raise WrongInput("The text to forget is empty. Pass some of the text that was learned.")
+        found, seen = self._store.forgotten.matching(text)
+        selected = dict(found)
+        match = TextMatch(text)
+        for session in seen:
+            numbers = self._requests_containing(session, match)
+            if not numbers and session not in selected:
+                numbers = {EVERY_REQUEST}  # nothing in the session is as it was recorded
+            selected[session] = frozenset((*selected.get(session, ()), *numbers))
+        return self._store.forgotten.forget(
+            selected, at=self._clock(), matching=text, dry_run=dry_run
+        )
+
+    def undo(self, session: str = "", *, project: str = "") -> Sequence[SessionId]:
+        """Allow forgotten sessions to be learned from again, and return them. Raises WrongInput if
+        there were none.
+        """
+        forgotten = [entry.session for entry in self.list()]
+        try:
+            selected: Iterable[str] = self._sessions(session, project)
+        except UnknownSession:  # it may have been deleted since
+            selected = [id_ for id_ in forgotten if session and id_.startswith(session)]
+        restored = self._store.forgotten.undo([id_ for id_ in selected if id_ in set(forgotten)])
+        if not restored:
+            raise WrongInput(
+                f"Nothing learned from {session or project!r} was forgotten. "
+                "`journeyman forget --list` shows what was."
+            )
+        return restored
+
+    def list(self) -> Sequence[ForgottenSession]:
+        """Return the sessions that are forgotten, whole or in part, the latest first."""
+        return self._store.forgotten.list()
+
+    def _sessions(self, session: str, project: str) -> Sequence[SessionId]:
+        if bool(session) == bool(project):
+            raise WrongInput("Say what to forget: a session, a project, or a text with --matching.")
+        if session:
+            return [self._store.sessions.get(session).session.id]
+        found = self._store.sessions.list(project=project)
+        if not found:
+            reason = self._store.sessions.no_match(project=project)
+            raise UnknownSession(reason or "No session is stored, so nothing was learned.")
+        return [overview.session.id for overview in found]
+
+    def _requests_containing(self, session: str, match: TextMatch) -> set[int]:
+        """Return the requests of a session with recorded messages that contain a text."""
+        messages = list(self._store.sessions.messages(session))
+        live = messages[opening_length(messages) :]
+        numbers = set()
+        for message, request in zip(live, requests(live).under, strict=True):
+            arguments = (call.arguments for call in message.tool_calls)
+            if match.holds(message.text, *arguments, request.text, request.answer):
+                numbers.add(request.number)
+        return numbers

@@ -1,0 +1,260 @@
+"""Splits a session into the user's requests, which continue while the agent asks back and the user
+answers. What programs write in the user's place is not a request, nor is a nod ("yes, go on"). A
+correction starts the request again, and rejects what was done for it. The wordings are in
+`wordings.toml`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from journeyman.learning.opening_text import without_opening_text
+from journeyman.learning.sanitizer import joined_intent
+from journeyman.records import Message
+
+
+class Artefact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row: a text that programs leave in sessions, and where it comes from."""
+
+    id: str
+    pattern: str
+    example: str
+    reason: str
+
+
+class Correction(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row: a way to say that the previous work was not what the person wanted."""
+
+    id: str
+    within: int
+    patterns: tuple[str, ...]
+    example: str
+
+
+class _WordingsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    result: tuple[Artefact, ...]
+    argument: tuple[Artefact, ...]
+    request: tuple[Artefact, ...]
+    words: dict[str, str]
+    lists: dict[str, str]
+    correction: tuple[Correction, ...]
+
+
+TABLE = msgspec.toml.decode(
+    files(__package__).joinpath("wordings.toml").read_bytes(), type=_WordingsTable
+)
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_NODS = frozenset(TABLE.lists["nods"].split())
+_TAG = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>\n]{0,80})?>")
+_LEAD_IN = re.compile(r"(?:Consider the following PR description:|Please solve this issue:)\s*")
+_BEFORE, _VERBS = ("|".join(TABLE.lists[name].split()) for name in ("before", "verbs"))
+_NEW_REQUEST = re.compile(
+    rf"(?:(?:{_BEFORE})[\s,.!:-]+){{0,3}}"
+    rf"(?:{_VERBS}|(?:can|could|would|will) (?:you|we)|(?:how|what) about|how do"
+    r"|(?:is|are) there|do we|should we|set up)\b",
+    re.IGNORECASE,
+)
+"""How a message begins that makes a new request, even after the agent asked a question."""
+
+_INTERRUPTION = "[Request interrupted by user"
+_SIMULATED_END = re.compile(r"#{3}\w+#{3}")
+_ASKS = re.compile(
+    r"\?|\bplease (?:\w+ )?(?:provide|confirm|let me know|share|tell|specify|choose|say|reply)\b"
+    r"|\blet me know\b",
+    re.IGNORECASE,
+)
+_ANSWERS = re.compile(
+    r"(?:yes|yeah|yep|no|nope|sure|ok|okay|correct|right|exactly)\b", re.IGNORECASE
+)
+_SLASH_COMMAND = re.compile(
+    r"<command-name>\s*(/?[\w:.-]+)\s*</command-name>.*?<command-args>\s*(\S.*?)\s*</command-args>",
+    re.DOTALL,
+)
+_SETTINGS_COMMANDS = frozenset(TABLE.lists["settings"].split())
+_IDE_CONTEXT = re.compile(
+    r"<(ide_opened_file|ide_selection|ide_diagnostics|attached_files?|editor_context)>.*?(?:</\1>|\Z)",
+    re.DOTALL,
+)
+_WITHDRAWALS = frozenset(("undo", "bare_no", "forbidden"))
+PLAIN_ANSWERS = frozenset(("no", "bare_no", "rather", "again"))
+"""Corrections with words that are a plain answer if the agent has just asked something."""
+_INSTRUCTS = re.compile(
+    r"\b(?:use|using|instead|should|must|needs?|only|rather|with|without|keep|make|add|call|want"
+    r"|meant|it'?s (?:in|on|at|the)|put it (?:in|on|at))\b",
+    re.IGNORECASE,
+)
+_FIRST_WORD = re.compile(r"[^\W_]+")
+_FEW_WORDS = 12
+_LEAD = re.compile(r"[\W_]*")
+_CORRECTION_WITHIN = 200
+"""A rejection is at the beginning of a message; later words are about something else."""
+
+_REMINDER = re.compile(r"\s*<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+"""Claude Code puts reminders to the model into results."""
+
+_HEAD = 300
+"""How far into a result a stub may begin: a file that only mentions one does so further down."""
+
+
+class UserRequest(Struct, frozen=True, kw_only=True, gc=False):
+    """What the user requested, and the last thing said about it. `number` distinguishes the
+    requests of a session; both texts are empty when the user said nothing. A withdrawal only takes
+    back what was done.
+    """
+
+    number: int = 0
+    text: str = ""
+    answer: str = ""
+    is_withdrawal: bool = False
+    correction: str = ""
+
+    def intent(self) -> str:
+        """Return the request as one text to be redacted; empty if there was none."""
+        return joined_intent(self.text, self.answer) if self.text else ""
+
+
+class SessionRequests(Struct, frozen=True, kw_only=True):
+    """The request that each message is under, and which were rejected or interrupted."""
+
+    under: list[UserRequest]
+    rejected: frozenset[int]
+    interrupted: frozenset[int]
+
+
+def requests(messages: Sequence[Message]) -> SessionRequests:
+    """Return the requests of a session."""
+    under: list[UserRequest] = []
+    rejected: set[int] = set()
+    interrupted: set[int] = set()
+    current, worked_on = UserRequest(), None
+    agent_asked = has_worked = False
+    for message in messages:
+        if message.role == "user":
+            text = _user_text(message)
+            line = " ".join(text.split())
+            correction = find_correction(text, answering=agent_asked) if worked_on else ""
+            # A plain no refers to what was done just now; other corrections may also follow a
+            # question about it.
+            if worked_on and correction and (has_worked or correction not in PLAIN_ANSWERS):
+                rejected.add(worked_on.number)
+                current = UserRequest(
+                    number=current.number + 1,
+                    text=worked_on.text,
+                    answer=text,
+                    correction=text,
+                    is_withdrawal=is_withdrawal(correction, line),
+                )
+                has_worked, worked_on = False, None
+            elif _is_request(line):
+                if current.text and _continues(line, agent_asked=agent_asked):
+                    current = replace(current, answer=text)
+                else:
+                    current = UserRequest(number=current.number + 1, text=text)
+                    has_worked = False
+            elif has_worked and message.text.lstrip().startswith(_INTERRUPTION):
+                interrupted.add(current.number)
+        elif message.role == "assistant" and message.kind == "plain":
+            if message.tool_calls:
+                has_worked, worked_on = True, current
+            agent_asked = not message.tool_calls and _ASKS.search(message.text[-600:]) is not None
+        under.append(current)
+    return SessionRequests(
+        under=under, rejected=frozenset(rejected), interrupted=frozenset(interrupted)
+    )
+
+
+def _user_text(message: Message) -> str:
+    """Return what a person said in a message; empty if a program wrote it."""
+    if message.kind != "plain" or "<command-name>" in message.text[:400]:
+        return _slash_command(message.text)
+    text = _IDE_CONTEXT.sub(" ", without_reminders(without_opening_text(message.text)))
+    if is_program_text(text):
+        return ""
+    text = _TAG.sub(" ", _SIMULATED_END.sub("", text)).strip()
+    return _LEAD_IN.sub("", text, count=1)
+
+
+def _continues(line: str, *, agent_asked: bool) -> bool:
+    """Whether a line belongs to the current request: an answer, and nothing new."""
+    answer = _ANSWERS.match(line)
+    if not (agent_asked or answer):
+        return False
+    rest = line[answer.end() :].lstrip(" ,.!;:-") if answer else line
+    return _NEW_REQUEST.match(rest) is None
+
+
+def _slash_command(text: str) -> str:
+    """Return a slash command with an argument; without one it only concerns the harness."""
+    match = _SLASH_COMMAND.search(text[:4_000])
+    name = f"/{match[1].removeprefix('/')}" if match else ""
+    return f"{name} {match[2]}" if match and name not in _SETTINGS_COMMANDS else ""
+
+
+def _is_request(text: str) -> bool:
+    """Whether a text requests anything: `push it` does, `yes, go on` does not."""
+    return any(word.casefold() not in _NODS for word in _WORD.findall(text[:2000]))
+
+
+def _any_of(rows: Iterable[Artefact]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{row.pattern})" for row in rows), re.IGNORECASE)
+
+
+def _correction_group(row: Correction) -> str:
+    """Return the pattern of a row as a group named by its id."""
+    pattern = "|".join(row.patterns)
+    for name, words in TABLE.words.items():
+        pattern = pattern.replace(f"{{{name}}}", words)
+    lead_in = f"(?:.{{0,{row.within}}}\\b)?" if row.within else ""
+    return f"(?P<{row.id}>{lead_in}(?:{pattern}))"
+
+
+_STUB, _CUT, _PROMPT = map(_any_of, (TABLE.result, TABLE.argument, TABLE.request))
+_CORRECTION = re.compile("|".join(map(_correction_group, TABLE.correction)), re.IGNORECASE)
+
+
+def without_reminders(result: str) -> str:
+    """Remove reminders from a result, and what precedes the end of one that was cut."""
+    if "system-reminder>" not in result:
+        return result
+    return _REMINDER.sub("", result).rpartition("</system-reminder>")[2]
+
+
+def is_stub(result: str) -> bool:
+    """Whether a result is no longer what the tool returned."""
+    return _STUB.match(result[:_HEAD].lstrip()) is not None
+
+
+def is_truncated(arguments: str) -> bool:
+    """Whether the arguments are no longer what the agent passed."""
+    return _CUT.search(arguments) is not None
+
+
+def is_program_text(text: str) -> bool:
+    """Whether a user's message was written by a program."""
+    return _PROMPT.match(text[:_HEAD].lstrip()) is not None
+
+
+def find_correction(text: str, *, answering: bool = False) -> str:
+    """Return the id of the row by which a person's words reject what was done before; empty if none
+    does. When `answering` a question, a no is an answer, and what follows it decides.
+    """
+    line = _LEAD.sub("", " ".join(text[:_CORRECTION_WITHIN].split()), count=1)
+    match = _CORRECTION.match(line)
+    if answering and match and match.lastgroup in PLAIN_ANSWERS:
+        match = _CORRECTION.match(_LEAD.sub("", _FIRST_WORD.sub("", line, count=1), count=1))
+        match = None if match and match.lastgroup in PLAIN_ANSWERS else match
+    return match.lastgroup or "" if match else ""
+
+
+def is_withdrawal(correction: str, text: str) -> bool:
+    """Whether a correction only takes back, or says no more than that the work was wrong: what the
+    agent does next is not a way to do the work then. A correction that says how to do it better is
+    not a withdrawal.
+    """
+    says_little = len(text.split()) <= _FEW_WORDS and _INSTRUCTS.search(text) is None
+    return correction in _WITHDRAWALS or says_little

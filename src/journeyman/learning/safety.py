@@ -1,0 +1,330 @@
+"""Decides whether a recorded call may teach: what a person would have to confirm must not, however
+well it went. Shell commands, code and paths go through the rules of the gate, as seen from the
+folder in which the session worked; nothing on this machine is inspected. Excluded calls are listed,
+and so are patterns and episodes with text that instructs its reader.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from journeyman.gate.conditions import find_popular, loses_data
+from journeyman.gate.decision import ALLOW, Decision, rule, strongest
+from journeyman.gate.gate import patched_paths, pipes_download_to_interpreter
+from journeyman.gate.paths import Places
+from journeyman.gate.rules import NETWORK, find_in_code, find_rules
+from journeyman.learning.agent_tools import Fields, find_call, parse_arguments, shell_command
+from journeyman.learning.commands import commands_of
+from journeyman.learning.sanitizer import (
+    find_pattern_suspicion,
+    pattern_id,
+    redacted_line,
+    summary,
+)
+from journeyman.outcomes.commands import command_of
+from journeyman.records import Call, KeptOut, KeptOutKind, Pattern, Session
+from journeyman.records.exclusions import LONGEST_KEPT_OUT
+from journeyman.redaction.redactor import Redactor
+from journeyman.redaction.secret_values import PLACEHOLDER
+
+_UNKNOWN_FOLDER, _UNKNOWN_HOME = "/work/project", "/home/nobody"
+"""The folder and the home of a session that did not record where it worked."""
+
+_HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|\Z)")
+_CHANGES_FOLDER = re.compile(r"\s*cd\s+['\"]?([^\s;&|'\"]+)['\"]?\s*&&")
+"""The folder that a command changes to first."""
+
+_SYSTEM = re.compile(r"/(?:etc|usr|var|bin|sbin|lib|dev|proc|sys|boot)\b")
+
+_NO_COMMAND = frozenset(("unparseable", "too_large", "command.hidden"))
+"""Rules that mean nothing for a text that may not be a command at all."""
+
+_NOT_YET_RUN = _NO_COMMAND | {
+    *("invisible", "write.outside", "permissions.open", "delete.unclear", "secret.unclear"),
+}
+"""Rules that mean nothing for a piece of a script: its variables are defined elsewhere."""
+
+_RUNS = re.compile(r"(?i)command|cmd|shell|bash|script")
+_DEEPEST = 6
+_COMMANDS = frozenset(("command", "cmd", "script", "code"))
+_SQL = re.compile(
+    r"\s*(?:drop\s+(?:table|database|schema|view|index)|truncate\s+(?:table\s+)?[\w.\"]+\s*;?\s*\Z|"
+    r"delete\s+from|update\s+\S+\s+set|alter\s+table|grant\s.+\son|revoke\s.+\son)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_PATHS = ("path", "file_path", "filePath", "filename", "file", "notebook_path", "target_file")
+_OLD = ("old_string", "old_str", "oldString", "old_text")
+_NEW = ("new_string", "new_str", "newString", "new_text", "file_text", "content", "new_source")
+"""How tools that are not in the table name a file, a text to replace, and a text to write."""
+
+_PERSONAL = frozenset(("email", "ssn", "iban", "card", "user", "nested"))
+"""What redaction replaces although it grants no access."""
+
+_LONGEST_WRITTEN = 8_000
+"""A longer text is in no example, so it need not be searched for secrets."""
+
+_SCRIPT = re.compile(r".*\.(?:sh|bash|zsh)|.*(?:^|/)(?:Makefile|Dockerfile)")
+_DEPENDENCIES = re.compile(
+    r"(?:.*/)?(?:(?P<pypi>[\w.-]*requirements[\w.-]*\.(?:txt|in)|pyproject\.toml|Pipfile|setup\.py)"
+    r"|(?P<npm>package\.json)|(?P<other>Cargo\.toml|Gemfile|composer\.json))"
+)
+_DEPENDENCY = re.compile(r"^[\s\"'+]*(?:gem\s+[\"'])?(@?[A-Za-z][\w.-]*)[\"']?\s*[\[=<>~!:,]", re.M)
+
+_SECRET = Decision(
+    answer="ask", rule="write.secret", reason="It writes a password, a key or a token into a file."
+)
+_UNCHECKED = "git.unchecked"
+_AFTER_UNCHECKED = Decision(
+    answer="ask", rule=_UNCHECKED, reason="It follows a step that skipped the project's checks."
+)
+
+
+@lru_cache(maxsize=512)
+def why_unsafe(tool: str, arguments: str, folder: str = "") -> Decision | None:
+    """Return the decision by which a call must not teach, or None if it may. `folder` is where the
+    session worked. An unknown tool may teach, unless one of its arguments is a command, code or SQL
+    that must not.
+    """
+    call = find_call(tool, arguments)
+    if call is None:
+        decision = _check_unknown_tool(parse_arguments(arguments), arguments, folder)
+    elif call.operation == "run":
+        command, run_in = call.fields.get("command", ""), call.fields.get("folder", "")
+        decision = _check_script(command, folder, run_in)
+    elif call.operation == "run_code":
+        decision = _check_code(call.fields.get("code", ""), folder)
+    elif call.operation in ("edit", "write", "patch"):
+        decision = _check_write(call.fields, folder)
+    else:
+        places, path = _places(folder), call.fields.get("path", "")
+        is_secret = path and places.is_secret(places.resolve(path))
+        decision = rule("file.secret").decision if is_secret else ALLOW
+    return None if decision.answer == "allow" else decision
+
+
+@lru_cache(maxsize=4_096)
+def is_safe_form(form: str) -> bool:
+    """Whether a form is safe: `rm -r …` means more than the `rm -r build` that was run."""
+    return _check_command(form, ignored=_NO_COMMAND) is ALLOW
+
+
+def _check_script(line: str, folder: str, run_in: str) -> Decision:
+    line = _without_placeholders(line)
+    change = _CHANGES_FOLDER.match(line)
+    first = change[1] if change else ""
+    if folder:
+        moves = _is_in_home(first, folder)
+    else:
+        first = run_in or first
+        moves = first.startswith("/") and not _SYSTEM.match(first)
+    if moves:
+        return _check_command(line, first, "")
+    return _check_command(line, folder, first or run_in)
+
+
+def _check_command(
+    line: str, folder: str = "", run_in: str = "", *, ignored: frozenset[str] = frozenset()
+) -> Decision:
+    """Return the decision on a command line; needing the network is no reason not to teach."""
+    rows = find_rules(_without_placeholders(line), _places(folder, run_in))
+    return strongest(row.decision for row in rows if row.id not in ignored | {NETWORK})
+
+
+def _check_code(text: str, folder: str) -> Decision:
+    rows = find_in_code(_without_placeholders(text), _places(folder))
+    return strongest(row.decision for row in rows if row.id != NETWORK)
+
+
+def _is_in_home(path: str, folder: str) -> bool:
+    """Whether a path is in the home of a session's folder, and not in a hidden folder."""
+    home = _HOME.match(folder)
+    return home is not None and path.startswith(f"{home[0]}/") and "/." not in path
+
+
+def _without_placeholders(text: str) -> str:
+    """Replace placeholders by their names: to a shell, `<user:1>` is two redirections."""
+    return PLACEHOLDER.sub(r"\1", text) if "<" in text else text
+
+
+@lru_cache(maxsize=32)
+def _places(folder: str, run_in: str = "") -> Places:
+    workspace = folder if folder.startswith("/") else _UNKNOWN_FOLDER
+    match = _HOME.match(workspace)
+    home = Path(match[0] if match else _UNKNOWN_HOME)
+    return Places(Path(workspace), home, folder=run_in, foreign=True)
+
+
+def _check_write(fields: Fields, folder: str) -> Decision:
+    """Return the decision on what a call writes, and where."""
+    patch: str = fields.get("patch", "")
+    paths = [fields["path"]] if "path" in fields else list(patched_paths(patch))
+    old: str = fields.get("old", "")
+    new: str = fields.get("new") or fields.get("content", "")
+    if patch:
+        lines = patch.splitlines()
+        old = "\n".join(line[1:] for line in lines if line.startswith("-"))
+        new = "\n".join(line[1:] for line in lines if line.startswith("+"))
+    return strongest((*_check_paths(paths, folder), *_check_text(paths, old, new, folder)))
+
+
+def _check_paths(paths: Iterable[str], folder: str) -> Iterator[Decision]:
+    places = _places(folder)
+    for text in paths:
+        path = places.resolve(text)
+        if places.is_steering(path):
+            yield rule("file.steering").decision
+        elif folder and not (
+            places.is_inside(path) or places.is_scratch(path) or _is_in_home(str(path), folder)
+        ):
+            yield rule("file.write_outside").decision
+
+
+def _check_text(paths: list[str], old: str, new: str, folder: str) -> Iterator[Decision]:
+    old_lines = set(old.splitlines())
+    added = "\n".join(line for line in new.splitlines() if line not in old_lines)
+    if not added.strip():
+        return
+    if pipes_download_to_interpreter(added):
+        yield rule("run.download").decision
+    if any(_SCRIPT.fullmatch(path) for path in paths):
+        yield _check_command(added, folder, ignored=_NOT_YET_RUN)
+    for match in filter(None, map(_DEPENDENCIES.fullmatch, paths)):
+        registry = match.lastgroup or ""
+        if any(find_popular(name, registry) for name in _DEPENDENCY.findall(added)):
+            yield rule("package.misspelt").decision
+    if len(added) <= _LONGEST_WRITTEN and _holds_credential(added):
+        yield _SECRET
+
+
+def _holds_credential(text: str) -> bool:
+    """Whether a text contains a literal secret that grants access."""
+    families = Counter(family for family, _ in PLACEHOLDER.findall(Redactor().text(text)))
+    families.subtract(family for family, _ in PLACEHOLDER.findall(text))
+    return any(count > 0 for family, count in families.items() if family not in _PERSONAL)
+
+
+def _check_unknown_tool(values: Mapping[str, Any], arguments: str, folder: str) -> Decision:
+    """Decide on a tool that is not in the table, by the names of its arguments."""
+    decisions: list[Decision] = []
+    if not _COMMANDS.isdisjoint(values):
+        text = command_of(arguments)
+        decisions.append(_check_command(text, folder, ignored=_NO_COMMAND))
+        decisions.append(_check_code(text, folder))
+    for name, text in _strings(values):
+        if _RUNS.search(name):
+            decisions.append(_check_command(text, folder, ignored=_NO_COMMAND))
+        elif pipes_download_to_interpreter(text):
+            decisions.append(rule("run.download").decision)
+    queries = (values.get(name) for name in ("sql", "query", "statement"))
+    if any(isinstance(sql, str) and _SQL.match(sql) and loses_data(sql) for sql in queries):
+        decisions.append(rule("database.loses").decision)
+    edits = values.get("edits")
+    for edit in (values, *(edits if isinstance(edits, list) else ())):
+        if isinstance(edit, dict) and (new := _text(edit, _NEW)):
+            path = _text(values, _PATHS)
+            decisions.append(
+                _check_write({"path": path, "old": _text(edit, _OLD), "new": new}, folder)
+            )
+    return strongest(decisions)
+
+
+def _strings(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield the texts in arguments, each with the name of its argument."""
+    if isinstance(value, str):
+        yield name, value
+    elif depth < _DEEPEST and isinstance(value, list):
+        for item in value:
+            yield from _strings(item, name, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _strings(item, str(key), depth + 1)
+
+
+def _text(arguments: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return the first of these arguments that has a value, as text."""
+    value = next((arguments[name] for name in names if arguments.get(name)), "")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class KeptOutList:
+    """What the rules exclude while a session is mined. What a person `released` is listed, and
+    teaches.
+    """
+
+    def __init__(self, session: Session, released: frozenset[str]) -> None:
+        self._session = session
+        self._released = released
+        self._entries: dict[str, KeptOut] = {}
+        self._unchecked: set[int] = set()
+
+    @property
+    def entries(self) -> tuple[KeptOut, ...]:
+        return tuple(self._entries.values())
+
+    def may_teach(self, call: Call, number: int, *, is_ok: bool) -> Literal["", "safe", "released"]:
+        """Return whether a call for a request may teach, and whether only because a person released
+        it. A call that worked but must not teach is listed.
+        """
+        decision = why_unsafe(call.tool, call.arguments, self._session.cwd)
+        line = shell_command(call.tool, call.arguments)
+        if decision is None and number in self._unchecked:
+            commands = commands_of(line)
+            runs_git = any(command.name.split()[0] in ("git", "gh") for command in commands)
+            decision = _AFTER_UNCHECKED if runs_git else None
+        if decision is None:
+            return "safe"
+        kind: KeptOutKind = "command" if line else "call"
+        text = redacted_line(line or f"{call.tool} {call.arguments}")
+        key = _key(kind, text)
+        is_released = key in self._released
+        if decision.rule == _UNCHECKED and not is_released:
+            self._unchecked.add(number)
+        if is_ok:
+            self._list(key, kind, number, decision.rule, reason=decision.reason, text=text)
+        return "released" if is_released else ""
+
+    def reviewed(self, kind: KeptOutKind, pattern: Pattern, number: int) -> Pattern:
+        """Return the pattern as it may be stored. One in quarantine is listed, and leaves
+        quarantine if a person released it.
+        """
+        if not pattern.quarantined:
+            return pattern
+        texts = [pattern.intent]
+        for step in pattern.steps:
+            texts += (step.tool, step.arguments, step.result)
+        # From the redacted text: an excerpt of the original may cut a secret so that it is not
+        # recognised.
+        suspicion = find_pattern_suspicion(pattern.intent, pattern.steps)
+        evidence = suspicion.evidence if suspicion else pattern.intent
+        reason = suspicion.reason if suspicion else "Its text instructs its reader."
+        key = _key(kind, "\0".join(texts))
+        self._list(key, kind, number, pattern.quarantined, reason=reason, text=evidence)
+        if key not in self._released:
+            return pattern
+        id_ = pattern_id(pattern.kind, pattern.intent, pattern.steps)
+        return msgspec.structs.replace(pattern, id=id_, quarantined="")
+
+    def _list(
+        self, key: str, kind: KeptOutKind, number: int, rule: str, *, reason: str, text: str
+    ) -> None:
+        if key not in self._entries:
+            self._entries[key] = KeptOut(
+                key=key,
+                kind=kind,
+                rule=rule,
+                reason=reason,
+                text=summary(text, LONGEST_KEPT_OUT),
+                session=self._session.id,
+                number=number,
+            )
+
+
+def _key(kind: KeptOutKind, text: str) -> str:
+    return hashlib.sha256(f"{kind}\0{text}".encode()).hexdigest()[:16]

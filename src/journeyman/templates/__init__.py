@@ -1,1 +1,0 @@
-"""Templates: mines and stores patterns, and builds openings from the few that fit a task."""

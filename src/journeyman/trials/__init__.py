@@ -1,0 +1,1 @@
+"""Measures what Journeyman is worth on the sessions that a person has."""

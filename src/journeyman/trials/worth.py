@@ -1,0 +1,636 @@
+"""What the facts that Journeyman tells are worth: every recorded session is met with what was known
+before it, through the moments that hooks use, and the calls that a told fact made needless are
+counted, minus the facts that were told and not used. The simplest alternatives are counted the same
+way.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from journeyman.experience.checkout import UnknownCheckout, says
+from journeyman.experience.facts import ProjectFacts, person_of
+from journeyman.experience.moments import Advice, Moment, Moments
+from journeyman.learning.agent_tools import shell_command
+from journeyman.learning.commands import commands_of, subject_of
+from journeyman.learning.observations import check_kind, observe_call, used_files
+from journeyman.models.embedder import Embedder
+from journeyman.records.fact import Fact, FactKind
+from journeyman.store.episodes import EpisodeRow
+from journeyman.store.store import Store
+from journeyman.trials.replay import (
+    Event,
+    RecordedCheckout,
+    RecordedSession,
+    instructions_in,
+    is_search,
+    missing_path,
+    read_session,
+)
+
+OURS = "ours"
+_MOST_LISTED = 20
+_COMMITS = 30
+_REACH = 12
+_RESAMPLES, _SEED = 2_000, 20_260_101
+_CASES = 20
+_FIRST_FILES = 10
+_FEWEST_SESSIONS = 3
+
+
+class Interval(Struct, frozen=True, kw_only=True):
+    """A mean over sessions with its 95 % interval, from resampling sessions; `of` counts them."""
+
+    estimate: float
+    low: float
+    high: float
+    of: int
+
+
+class Arm(Struct, frozen=True, kw_only=True):
+    """What one way of telling achieves per session: calls made needless, facts not used, the one
+    minus the other, and tokens.
+    """
+
+    name: str
+    needless: Interval
+    unused: Interval
+    net: Interval
+    tokens: float
+
+
+class KindWorth(Struct, frozen=True, kw_only=True):
+    """What one kind of fact achieved, in all sessions together, and at which moment."""
+
+    kind: FactKind
+    moment: Moment
+    told: int
+    used: int
+    needless: int
+
+
+class Share(Struct, frozen=True, kw_only=True):
+    """How much of what came up had been told before: `hit` of `of`, and as a mean over sessions."""
+
+    name: str
+    hit: int
+    of: int
+    mean: Interval
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A session to read: what it was told, and what it then did."""
+
+    session: str
+    told: str
+    request: str
+    files: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+class Hint(Struct, frozen=True, kw_only=True):
+    """A fact told at a call or after its failure, and what happened then."""
+
+    session: str
+    moment: Moment
+    text: str
+    call: str
+    then: str
+
+
+class Worth(Struct, frozen=True, kw_only=True):
+    """The measurement of one project. `ceiling` is what could have been made needless at the most:
+    searches before a file was found, and calls that failed for a lasting reason, per session.
+    """
+
+    project: str
+    sessions: int
+    ceiling: Interval
+    arms: tuple[Arm, ...]
+    kinds: tuple[KindWorth, ...]
+    shares: tuple[Share, ...]
+    start_tokens: int
+    dead: tuple[str, ...]
+    repeated: tuple[str, ...]
+    hints: tuple[Hint, ...]
+    cases: tuple[Case, ...]
+
+
+class _Told(NamedTuple):
+    """What a session knows by a fact: the fact, and the moment and place at which it was told."""
+
+    fact: Fact
+    moment: Moment
+    at: int
+
+
+class _Score(NamedTuple):
+    needless: int
+    unused: int
+    tokens: int
+
+
+def measure_worth(
+    store: Store,
+    project: str,
+    *,
+    kinds: AbstractSet[FactKind] | None = None,
+    other: str = "",
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Worth | None:
+    """Measure what facts are worth in a project; None if it has too few sessions. What is told in
+    the `other` project, wherever it fits, is one of the alternatives.
+    """
+    overviews = store.sessions.list(project=project, subagents=False, bots=False)
+    found = sorted(overviews, key=lambda one: (one.session.started_at or 0.0, one.session.id))
+    recorded = [read_session(store, one.session) for one in found if one.calls]
+    if len(recorded) < _FEWEST_SESSIONS:
+        return None
+    rows: defaultdict[str, list[EpisodeRow]] = defaultdict(list)
+    for row in store.episodes.rows(project):
+        rows[row.session].append(row)
+    facts = ProjectFacts(other, store.episodes.rows(other)) if other else None
+    placebo = Moments(facts, UnknownCheckout()).start() if facts else None
+    return _Replay(store, project, recorded, rows, kinds=kinds, placebo=placebo).run(progress)
+
+
+class _Replay:
+    """Meets the sessions of a project in their order."""
+
+    def __init__(
+        self,
+        store: Store,
+        project: str,
+        recorded: Sequence[RecordedSession],
+        rows: dict[str, list[EpisodeRow]],
+        *,
+        kinds: AbstractSet[FactKind] | None,
+        placebo: Advice | None,
+    ) -> None:
+        self._store, self._project = store, project
+        self._recorded, self._rows, self._kinds = recorded, rows, kinds
+        self._placebo = placebo
+        self._checkout = RecordedCheckout(instructions_in(recorded))
+        self._count = Embedder().count_tokens
+        self._scores: defaultdict[str, list[_Score]] = defaultdict(list)
+        self._ceiling: list[int] = []
+        self._by_kind: defaultdict[tuple[FactKind, Moment], Counter[str]] = defaultdict(Counter)
+        self._shares: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._cases: list[Case] = []
+        self._hints: list[Hint] = []
+        self._dead: list[str] = []
+        self._repeated: list[str] = []
+        self._start_tokens = 0
+
+    def run(self, progress: Callable[[int, int], None]) -> Worth:
+        known: list[EpisodeRow] = []
+        for number, recorded in enumerate(self._recorded):
+            if number:
+                self._meet(recorded, known, self._recorded[:number])
+            known += self._rows.get(recorded.session.id, [])
+            self._checkout.note(recorded)
+            progress(number + 1, len(self._recorded))
+        return Worth(
+            project=self._project,
+            sessions=len(self._recorded) - 1,
+            ceiling=_interval(self._ceiling),
+            arms=tuple(_arm(name, scores) for name, scores in self._scores.items()),
+            kinds=tuple(
+                KindWorth(kind=kind, moment=moment, **_counts(counted))
+                for (kind, moment), counted in sorted(self._by_kind.items())
+            ),
+            shares=tuple(_share(name, pairs) for name, pairs in self._shares.items()),
+            start_tokens=self._start_tokens,
+            dead=tuple(self._dead),
+            repeated=tuple(self._repeated),
+            hints=tuple(self._hints),
+            cases=tuple(self._cases[-_CASES:]),
+        )
+
+    def _request_of(self, row: int) -> str:
+        found = self._store.episodes.by_row([row]).get(row)
+        return found.request if found is not None else ""
+
+    def _meet(
+        self,
+        recorded: RecordedSession,
+        known: Sequence[EpisodeRow],
+        earlier: Sequence[RecordedSession],
+    ) -> None:
+        session = recorded.session
+        facts = ProjectFacts(self._project, known)
+        moments = Moments(
+            facts,
+            self._checkout,
+            branch=session.git_branch,
+            folder=session.cwd,
+            person=person_of(session.cwd),
+            request_of=self._request_of,
+            kinds=self._kinds,
+        )
+        told, texts, start = self._tell(recorded, moments)
+        self._start_tokens = max(self._start_tokens, self._count(start.text))
+        score = self._scored(recorded, told, OURS)
+        self._scores[OURS].append(score._replace(tokens=sum(map(self._count, texts))))
+        self._scores["nothing"].append(_Score(0, 0, 0))
+        for name, listed, tokens in self._alternatives(facts, earlier):
+            plain = [_Told(fact, "start", -1) for fact in listed]
+            self._scores[name].append(self._scored(recorded, plain, name)._replace(tokens=tokens))
+        self._check(told, recorded)
+        self._count_shares(recorded, told, facts)
+        self._ceiling.append(_ceiling(recorded))
+        files, failed = _first_files(recorded), _failures(recorded)
+        request = next((event.prompt for event in recorded.events if event.prompt), "")
+        self._cases.append(
+            Case(
+                session=session.id,
+                told="\n".join(texts),
+                request=request[:400],
+                files=tuple(files),
+                failed=tuple(failed),
+            )
+        )
+
+    def _tell(
+        self, recorded: RecordedSession, moments: Moments
+    ) -> tuple[list[_Told], list[str], Advice]:
+        """Return what a session is told, with the texts, and its start."""
+        start = moments.start()
+        told = [_Told(fact, "start", -1) for fact in start.facts]
+        texts = [start.text] if start.text else []
+        shown = {fact.id for fact in start.facts}
+
+        def take(advice: Advice, at: int) -> None:
+            told.extend(_Told(fact, advice.moment, at) for fact in advice.facts)
+            shown.update(fact.id for fact in advice.facts)
+            texts.extend([advice.text] if advice.text else [])
+
+        for at, event in enumerate(recorded.events):
+            if event.prompt:
+                take(moments.prompt(event.prompt, shown), at)
+            elif event.call is not None and event.verdict is not None:
+                before = moments.call(event.call, shown)
+                self._hint(before, recorded, at)
+                take(before, at)  # the context arrives with the result of the call
+                if event.verdict.is_error:
+                    after = moments.failure(event.call, shown)
+                    self._hint(after, recorded, at)
+                    take(after, at)
+        return told, texts, start
+
+    def _hint(self, advice: Advice, recorded: RecordedSession, at: int) -> None:
+        event = recorded.events[at]
+        if advice.is_empty or event.call is None or event.verdict is None:
+            return
+        later = (one.call for one in recorded.events[at + 1 : at + 5] if one.call is not None)
+        then = "; ".join(_words(one.arguments) for one in later)
+        self._hints.append(
+            Hint(
+                session=recorded.session.id,
+                moment=advice.moment,
+                text=advice.text,
+                call=f"{event.verdict.status}: {_words(event.call.arguments)}",
+                then=then,
+            )
+        )
+
+    def _scored(self, recorded: RecordedSession, told: Sequence[_Told], name: str) -> _Score:
+        """Return how many calls the facts made needless, and how many facts were not used."""
+        credited: set[int] = set()
+        unused = 0
+        rules = frozenset(one.fact.subject for one in told if one.fact.kind == "finding")
+        findings = [one for one in told if one.fact.kind == "finding"][:1]
+        for fact, moment, at in (*(one for one in told if one.fact.kind != "finding"), *findings):
+            if fact.kind == "finding":  # one line names them all
+                calls, used = _repairs(recorded.events, rules, at)
+            else:
+                calls, used = _needless(recorded, fact, at)
+            new = calls - credited
+            credited |= new
+            unused += not used
+            if name == OURS:
+                counts = {"told": 1, "used": int(used), "needless": len(new)}
+                self._by_kind[fact.kind, moment].update(counts)
+        return _Score(len(credited), unused, 0)
+
+    def _alternatives(
+        self, facts: ProjectFacts, earlier: Sequence[RecordedSession]
+    ) -> Iterable[tuple[str, list[Fact], int]]:
+        """Yield the simple alternatives: their names, what they tell as facts, and tokens."""
+        uses: Counter[str] = Counter()
+        edited: dict[str, None] = {}
+        commits = 0
+        for recorded in reversed(earlier):
+            for event in reversed(recorded.events):
+                if event.call is None or event.verdict is None or event.verdict.is_error:
+                    continue
+                line = shell_command(event.call.tool, event.call.arguments)
+                names = [command.name for command in commands_of(line)]
+                uses.update(names)
+                commits += "git commit" in names
+                if commits <= _COMMITS and not line:
+                    edited |= dict.fromkeys(used_files(event.call, recorded.session.cwd))
+        listed = [_fact("command", name) for name, _ in uses.most_common(_MOST_LISTED)]
+        yield "20 most used commands", listed, self._cost(listed)
+        files = [_fact("place", path) for path in [*edited][:_MOST_LISTED]]
+        yield f"last {_COMMITS} commits", files, self._cost(files)
+        written = self._checkout.instructions
+        named = [
+            _fact("command", fact.subject) for fact in facts.all if says(written, fact.subject)
+        ]
+        named += [
+            _fact("place", path) for path in facts.likely_files("", "") if says(written, path)
+        ]
+        cost = sum(self._count(text) for text in written.values())
+        yield "instructions files", named, cost
+        if self._placebo is not None:
+            facts_there = list(self._placebo.facts)
+            yield "another project", facts_there, self._count(self._placebo.text)
+
+    def _cost(self, facts: Sequence[Fact]) -> int:
+        return self._count("\n".join(fact.subject for fact in facts))
+
+    def _check(self, told: Sequence[_Told], recorded: RecordedSession) -> None:
+        """Note names that are dead, and what an instructions file says already."""
+        folder = recorded.session.cwd
+        events = [
+            one for one in recorded.events if one.call is not None and one.verdict is not None
+        ]
+        failing = {missing_path(event.call, folder) for event in events if event.call} - {""}
+        written = {
+            path for event in events if event.call for path in used_files(event.call, folder)
+        }
+        for fact, _, _ in told:
+            gone = failing & {*fact.present} - written
+            self._dead += [f"{recorded.session.id[:8]} {path}" for path in sorted(gone)]
+            is_said = fact.kind == "command" and says(self._checkout.instructions, fact.subject)
+            self._repeated += [fact.subject] if is_said else []
+
+    def _count_shares(
+        self, recorded: RecordedSession, told: Sequence[_Told], facts: ProjectFacts
+    ) -> None:
+        """Count how much of what came up had been told at the start or the first prompt."""
+        prompts = [at for at, event in enumerate(recorded.events) if event.prompt]
+        until = prompts[0] if prompts else -1
+        early = [fact for fact, _, at in told if at <= until]
+        session = recorded.session
+        person = person_of(session.cwd)
+        files = set(_first_files(recorded))
+        named = [
+            path for fact in early if fact.kind in ("place", "continuity") for path in fact.present
+        ]
+        on_branch = facts.last_on_branch(session.git_branch) is not None
+        knows = on_branch or any(one.person == person for one in facts.worked_on if person)
+        if files:
+            pair = (len(files & {*_first(named)}), len(files))
+            self._shares["files of the first request, all"].append(pair)
+            if knows:
+                self._shares["files of the first request, branch or person known"].append(pair)
+            if on_branch:
+                self._shares["files of the first request, branch seen before"].append(pair)
+        rules = {
+            finding.rule
+            for row in self._rows.get(session.id, [])
+            for finding in row.observed.findings
+            if check_kind(finding.command) != "test"
+        }
+        if rules:
+            shown = {fact.subject for fact in early if fact.kind == "finding"}
+            self._shares["lint rules that came up"].append((len(rules & shown), len(rules)))
+        traps = {
+            (trap.reason, trap.failed)
+            for row in self._rows.get(session.id, [])
+            for trap in row.observed.traps
+        }
+        told_traps = {fact.subject for fact in early if fact.kind == "trap"}
+        for reason, label in (("path", "paths that failed"), ("program", "missing programs tried")):
+            failed = {one for kind, one in traps if kind == reason}
+            if failed:
+                self._shares[label].append((len(failed & told_traps), len(failed)))
+        wrong = {one for kind, one in traps if kind == "program" and check_kind(one) == "test"}
+        if wrong:
+            right = any(
+                check_kind(fact.subject) == "test" or check_kind(fact.remedy) == "test"
+                for fact in early
+                if fact.kind in ("command", "trap")
+            )
+            self._shares["the right test command where a wrong one was tried"].append(
+                (int(right), 1)
+            )
+
+
+def _needless(recorded: RecordedSession, fact: Fact, at: int) -> tuple[set[int], bool]:
+    """Return the calls after `at` that a fact makes needless, and whether it was used at all."""
+    events, folder = recorded.events, recorded.session.cwd
+    if fact.kind in ("place", "continuity"):
+        return _searches(events, fact.present or (fact.subject,), folder, at)
+    if fact.kind == "command":
+        return _wrong_attempts(events, fact.subject, at)
+    if fact.kind == "trap":
+        for number, event in _calls(events, at):
+            if event.verdict is not None and event.verdict.is_error and _meets(event, fact, folder):
+                return _until_end(events, number, fact), True
+        return set(), _uses(events, subject_of(fact.remedy), at)
+    return set(), True
+
+
+def _searches(
+    events: Sequence[Event], paths: Iterable[str], folder: str, at: int
+) -> tuple[set[int], bool]:
+    """Return the searches that found one of the files, before it was first used."""
+    wanted, credited, used = {*paths}, set[int](), False
+    pending: list[tuple[int, Event]] = []
+    for number, event in enumerate(events):
+        if event.call is None:
+            continue
+        found = wanted.intersection(used_files(event.call, folder))
+        if found and number > at and event.verdict is not None and not event.verdict.is_error:
+            used = True
+            for path in found:
+                name = path.rpartition("/")[2]
+                credited |= {
+                    earlier
+                    for earlier, one in pending
+                    if one.call and name in f"{one.call.arguments}{one.call.result}"
+                }
+            wanted -= found
+        elif is_search(event.call) and number > at:
+            pending.append((number, event))
+    return credited, used
+
+
+def _wrong_attempts(events: Sequence[Event], subject: str, at: int) -> tuple[set[int], bool]:
+    """Return the failed attempts with other commands of its kind before a command was used."""
+    kind, failed = check_kind(subject), set[int]()
+    for number, event in _calls(events, at):
+        names = _names(event)
+        if subject in {subject_of(name) for name in names}:
+            return failed, True
+        is_attempt = kind is not None and any(check_kind(name) == kind for name in names)
+        if (
+            is_attempt
+            and event.verdict is not None
+            and event.verdict.is_error
+            and _is_missing(event)
+        ):
+            failed.add(number)
+    return set(), False
+
+
+def _until_end(events: Sequence[Event], number: int, fact: Fact) -> set[int]:
+    """Return a failed call, and the failures and searches after it until its end was reached."""
+    needless, remedy = {number}, subject_of(fact.remedy) if fact.remedy else ""
+    for later, event in _calls(events[: number + 1 + _REACH], number):
+        text = event.call.arguments if event.call else ""
+        if not remedy or remedy in text:
+            break
+        if event.call and event.verdict and (event.verdict.is_error or is_search(event.call)):
+            needless.add(later)
+    return needless if remedy else {number}
+
+
+def _calls(events: Sequence[Event], after: int) -> Iterable[tuple[int, Event]]:
+    return (
+        (number, event)
+        for number, event in enumerate(events)
+        if number > after and event.call is not None
+    )
+
+
+def _names(event: Event) -> list[str]:
+    call = event.call
+    line = shell_command(call.tool, call.arguments) if call else ""
+    return [command.name for command in commands_of(line)]
+
+
+def _uses(events: Sequence[Event], subject: str, at: int) -> bool:
+    return bool(subject) and any(
+        subject in {subject_of(name) for name in _names(event)} for _, event in _calls(events, at)
+    )
+
+
+def _meets(event: Event, fact: Fact, folder: str) -> bool:
+    """Whether a failed call is the one that a trap is about."""
+    if event.call is None or event.verdict is None:
+        return False
+    return any(
+        fact.subject == (trap.failed if trap.tool == "shell" else f"{trap.tool}({trap.failed})")
+        for trap in observe_call(event.call, event.verdict, folder).traps
+    )
+
+
+def _is_missing(event: Event) -> bool:
+    if event.call is None or event.verdict is None:
+        return False
+    traps = observe_call(event.call, event.verdict, "").traps
+    return any(trap.reason in ("program", "option") for trap in traps)
+
+
+def _repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[set[int], bool]:
+    """Return the failed lints that reported nothing but known rules, with what followed until one
+    of the same command worked, and whether any of the rules came up.
+    """
+    needless, came_up = set[int](), False
+    for number, event in _calls(events, at):
+        if event.call is None or event.verdict is None or not event.verdict.is_error:
+            continue
+        found = observe_call(event.call, event.verdict, "").findings
+        reported = {one.rule for one in found if check_kind(one.command) != "test"}
+        came_up = came_up or bool(reported & rules)
+        if number in needless or not reported or not reported <= rules:
+            continue
+        command = found[0].command
+        needless.add(number)
+        for later, one in _calls(events[: number + 1 + _REACH], number):
+            needless.add(later)
+            worked = one.verdict is not None and one.verdict.status == "ok"
+            if worked and command in _names(one):
+                needless.discard(later)  # the check that is made anyway
+                break
+        else:
+            needless -= set(range(number + 1, number + 1 + _REACH))
+    return needless, came_up
+
+
+def _ceiling(recorded: RecordedSession) -> int:
+    """Return how many calls looked for something or failed for a lasting reason."""
+    folder = recorded.session.cwd
+    return sum(
+        is_search(event.call)
+        or (
+            event.verdict is not None
+            and event.verdict.is_error
+            and bool(observe_call(event.call, event.verdict, folder).traps)
+        )
+        for event in recorded.events
+        if event.call is not None
+    )
+
+
+def _first_files(recorded: RecordedSession) -> list[str]:
+    """Return the files that served the first request with any."""
+    folder = recorded.session.cwd
+    by_number: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for event in recorded.events:
+        if event.call is not None and event.verdict is not None and not event.verdict.is_error:
+            by_number[event.number] |= dict.fromkeys(used_files(event.call, folder))
+    return next((list(files) for _, files in sorted(by_number.items()) if files), [])
+
+
+def _failures(recorded: RecordedSession) -> list[str]:
+    return [
+        f"{_words(event.call.arguments)} → {event.verdict.evidence[:120]}"
+        for event in recorded.events
+        if event.call is not None and event.verdict is not None and event.verdict.is_error
+    ][:6]
+
+
+def _words(arguments: str) -> str:
+    return " ".join(arguments.split())[:160]
+
+
+def _first(paths: Iterable[str]) -> list[str]:
+    return [*dict.fromkeys(paths)][:_FIRST_FILES]
+
+
+def _fact(kind: FactKind, subject: str) -> Fact:
+    present = (subject,) if kind == "place" else ()
+    return Fact(id=subject, kind=kind, subject=subject_of(subject), text=subject, present=present)
+
+
+def _counts(counted: Counter[str]) -> dict[str, int]:
+    return {name: counted[name] for name in ("told", "used", "needless")}
+
+
+def _arm(name: str, scores: Sequence[_Score]) -> Arm:
+    return Arm(
+        name=name,
+        needless=_interval([score.needless for score in scores]),
+        unused=_interval([score.unused for score in scores]),
+        net=_interval([score.needless - score.unused for score in scores]),
+        tokens=sum(score.tokens for score in scores) / max(len(scores), 1),
+    )
+
+
+def _share(name: str, pairs: Sequence[tuple[int, int]]) -> Share:
+    return Share(
+        name=name,
+        hit=sum(hit for hit, _ in pairs),
+        of=sum(of for _, of in pairs),
+        mean=_interval([hit / of for hit, of in pairs]),
+    )
+
+
+def _interval(values: Sequence[float]) -> Interval:
+    """Return the mean of values with the interval in which 95 % of resampled means lie."""
+    if not values:
+        return Interval(estimate=0.0, low=0.0, high=0.0, of=0)
+    found = np.array(values, dtype=np.float64)
+    chance = np.random.default_rng(_SEED)
+    means = found[chance.integers(len(found), size=(_RESAMPLES, len(found)))].mean(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return Interval(estimate=float(found.mean()), low=float(low), high=float(high), of=len(found))

@@ -1,0 +1,193 @@
+"""Importing template files of older programs."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.tables import table
+
+from journeyman.experience.template_files import decode
+from journeyman.learning.opening_text import NO_RESULT
+from journeyman.learning.sanitizer import clipped_intent
+from journeyman.records import ImportedTemplate, Step
+from journeyman.records.errors import BadTemplate
+
+
+def read(document: object, name: str | None = "old") -> ImportedTemplate:
+    return decode(json.dumps(document).encode(), name=name)
+
+
+def entry(**changes: object) -> dict[str, Any]:
+    return {
+        "tool_name": "get_user_details",
+        "arguments": {"user_id": "mia"},
+        "result_summary": "found",
+        "result_success": True,
+        "context_hint": "Look up who is asking.",
+    } | changes
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "examples with hints": {"version": 1, "examples": [entry()]},
+    "patterns with metrics": {
+        "version": 2,
+        "metrics": {"success_rate": 0.9},
+        "patterns": [
+            {
+                "tool": "get_user_details",
+                "args": {"user_id": "mia"},
+                "result": "found",
+                "success": True,
+                "intent": "Look up who is asking.",
+            }
+        ],
+    },
+    "examples by turn": {
+        "task_type": "mixed",
+        "usage_count": 12,
+        "examples": [
+            {
+                "tool_name": "get_user_details",
+                "arguments": '{"user_id": "mia"}',
+                "result": "found",
+                "success": True,
+                "turn_number": 3,
+                "context": "Look up who is asking.",
+            }
+        ],
+    },
+}
+
+
+@table("shape", SHAPES)
+def test_every_shape_gives_the_same_pattern(shape: str) -> None:
+    decoded = read(SHAPES[shape])
+    (pattern,) = decoded.template.patterns
+    assert pattern.intent == "Look up who is asking."
+    assert pattern.steps == (
+        Step(tool="get_user_details", arguments='{"user_id": "mia"}', result="found"),
+    )
+    assert pattern.kind == "first_try"
+    assert decoded.template.origin == "imported"
+    assert decoded.template.used == SHAPES[shape].get("usage_count", 0)
+    assert decoded.skipped == ()
+
+
+def test_metadata_of_a_file() -> None:
+    decoded = read(
+        {
+            "template_id": "t-1",
+            "name": " Flights ",
+            "task_type": "Research",
+            "description": "For flights.",
+            "tags": ["air", " air ", "travel"],
+            "created_at": "2024-05-01T00:00:00Z",
+            "source_session_id": "s1",
+            "version": 2,
+            "examples": [entry(timestamp=1714521600)],
+        },
+        name=None,
+    )
+    template = decoded.template
+    assert (template.name, template.version, template.task_type) == ("Flights", 1, "research")
+    assert (template.tags, template.description) == (("air", "travel"), "For flights.")
+    assert template.created_at == 1714521600
+    (pattern,) = template.patterns
+    assert pattern.task_type == "research"
+    assert (pattern.first_seen, pattern.last_seen) == (1714521600, 1714521600)
+
+
+FAILED = "it did not succeed, or its success is unknown"
+NO_CALL = "it names no tool, or its arguments are not a JSON object"
+LEFT_OUT = [
+    (entry(result_success=False), FAILED),
+    (entry(result_success=0), FAILED),
+    (entry(result_success="yes"), FAILED),
+    (entry(result_success=None, result_summary=None), FAILED),
+    (
+        entry(result_success=None, result_summary="Error: user not found"),
+        FAILED,
+    ),
+    (entry(tool_name=None), NO_CALL),
+    (entry(tool_name=["x"]), NO_CALL),
+    (entry(arguments=[1]), NO_CALL),
+    (entry(arguments="{broken"), NO_CALL),
+    ("just text", "it is not an object"),
+]
+
+
+@table(("left_out", "reason"), LEFT_OUT)
+def test_skipped_examples_are_reported(left_out: object, reason: str) -> None:
+    decoded = read({"examples": [entry(tool_name="good"), left_out]})
+    assert [pattern.steps[-1].tool for pattern in decoded.template.patterns] == ["good"]
+    assert decoded.skipped == (f"example 2: {reason}",)
+
+
+def test_success_flags_and_results() -> None:
+    # Without a flag, the result decides.
+    unflagged = entry(result_summary='{"user": "mia"}')
+    del unflagged["result_success"]
+    assert read({"examples": [unflagged]}).skipped == ()
+
+    # A flag may be 1, as in databases.
+    assert read({"examples": [entry(result_success=1)]}).skipped == ()
+
+    # Without a summary, the result is used.
+    (pattern,) = read({"examples": [entry(result_summary=None, result="full")]}).template.patterns
+    assert pattern.steps[0].result == "full"
+
+
+def test_context_count_and_addendum_are_kept() -> None:
+    before = "The customer wants to change a booking."
+    decoded = read(
+        {
+            "system_prompt_addendum": " Prefer read-only calls. ",
+            "patterns": [entry(preceding_context=before, success_count=7, context_hint=None)],
+        }
+    )
+    assert decoded.template.addendum == "Prefer read-only calls."
+    (pattern,) = decoded.template.patterns
+    assert (pattern.intent, pattern.times) == (before, 7)
+
+    # With a hint too, both are kept; as messages, what the user said last.
+    messages = [{"role": "user", "content": before}, {"role": "assistant", "content": "Sure."}]
+    for context in (before, messages):
+        (pattern,) = read({"patterns": [entry(preceding_context=context)]}).template.patterns
+        assert clipped_intent(pattern.intent) == f"{before} … Look up who is asking."
+
+    # A count that is none means once.
+    for count in (0, -3, "many", None, 10**30, True):
+        (pattern,) = read({"patterns": [entry(success_count=count)]}).template.patterns
+        assert pattern.times == 1, count
+
+
+PLACEHOLDERS = [
+    *(None, "[result omitted]", "(success)", "<tool output>", "[terminal succeeded]", "...", "N/A"),
+    *("[Old tool output cleared to save context space]", "Success", "[Result from web_search]"),
+    "[terminal] ran `npm test` -> exit 0, 47 lines output",
+]
+RESULTS = ["ok", "[]", "(no output)", '{"result": 3}', "[1, 2]", "found", "[INFO] build succeeded"]
+
+
+def test_placeholders_are_not_results() -> None:
+    misses = []
+    for result in PLACEHOLDERS + RESULTS:
+        (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
+        expected = NO_RESULT if result in PLACEHOLDERS else result
+        if pattern.steps[0].result != expected:
+            misses.append((result, pattern.steps[0].result))
+    assert misses == []
+
+
+@table(
+    ("document", "clause"),
+    [
+        ({"examples": {"a": 1}}, "its 'examples' is not a list"),
+        ({"patterns": "x"}, "its 'patterns' is not a list"),
+    ],
+    ids=["an object", "text"],
+)
+def test_files_of_another_shape_are_refused(document: object, clause: str) -> None:
+    with pytest.raises(BadTemplate) as refused:
+        read(document)
+    assert clause in str(refused.value)

@@ -1,0 +1,170 @@
+"""What facts are worth: calls that are counted by hand in a small corpus."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.turns import Turn, agent, call, chat, user
+
+from journeyman import Journeyman
+from journeyman.trials.worth import Arm, Interval, Share, Worth
+
+PROJECT = "acme/shop"
+HOME = "/home/ana/shop"
+
+NO_PYTEST = call("Bash", {"command": "pytest -q"}, "Exit code 127\nbash: pytest: command not found")
+TESTS = call("Bash", {"command": "bin/test -q"}, "3 passed")
+SEARCH = call("Bash", {"command": "grep -rn rounding ."}, "lib/tax.py:3: rounding = 2")
+ELSEWHERE = call("Bash", {"command": "find . -name setup.cfg"}, "./setup.cfg")
+TAX = {"file_path": f"{HOME}/lib/tax.py", "old_string": "2", "new_string": "3"}
+EDIT = call("Edit", TAX, "The file has been updated.")
+PAGE = call("Write", {"file_path": f"{HOME}/docs/page.md", "content": "Hello"}, "File created.")
+
+SESSIONS: tuple[tuple[Turn, ...], ...] = (
+    # Two sessions look for a file and try a wrong test command; so does the third, which is told.
+    (user("Fix the rounding of the tax"), NO_PYTEST, TESTS, SEARCH, EDIT),
+    (user("Fix the rounding of the fees"), NO_PYTEST, TESTS, ELSEWHERE, SEARCH, EDIT),
+    (user("Fix the rounding of the total"), ELSEWHERE, SEARCH, NO_PYTEST, TESTS, EDIT),
+    # The last one needs nothing of what it is told.
+    (user("Write a page of welcome"), PAGE),
+)
+
+
+@pytest.fixture
+def jm(tmp_path: Path) -> Iterator[Journeyman]:
+    times = itertools.count(1_000.0, 100.0)
+    with Journeyman(home=tmp_path, environ={}, clock=lambda: next(times)) as journeyman:
+        yield journeyman
+
+
+def record(jm: Journeyman, *sessions: tuple[Turn, ...], project: str = PROJECT) -> None:
+    for number, turns in enumerate(sessions):
+        said = chat(*turns, agent("Done."))
+        jm.record(said, session_id=f"{project}/{number}", project=project, cwd=HOME, outcome=1.0)
+    jm.learn()
+
+
+def measured(jm: Journeyman, project: str = PROJECT) -> Worth:
+    (found,) = jm.worth(project)
+    return found
+
+
+def arm(worth: Worth, name: str) -> Arm:
+    (found,) = (one for one in worth.arms if one.name == name)
+    return found
+
+
+def per_session(one: Arm) -> tuple[float, float, float]:
+    return one.needless.estimate, one.unused.estimate, one.net.estimate
+
+
+def counted(*sessions: tuple[int, int]) -> tuple[float, float, float]:
+    """The means over sessions of needless calls, unused facts, and the one minus the other."""
+    needless = sum(one for one, _ in sessions) / len(sessions)
+    unused = sum(one for _, one in sessions) / len(sessions)
+    return pytest.approx((needless, unused, needless - unused))  # type: ignore[return-value]
+
+
+def test_needless_calls_and_unused_facts(jm: Journeyman) -> None:
+    record(jm, *SESSIONS)
+    worth = measured(jm)
+    assert (worth.project, worth.sessions) == (PROJECT, 3)
+    # The second session was told only lib/tax.py, which made its search needless; the third also
+    # the missing program and the test command; the fourth used none of the three.
+    ours = arm(worth, "ours")
+    assert per_session(ours) == counted((1, 0), (2, 0), (0, 3))
+    kinds = {one.kind: (one.told, one.used, one.needless) for one in worth.kinds}
+    # Who has credit for a call counts once: for pytest, the command that is told first.
+    assert kinds == {"continuity": (3, 2, 2), "command": (2, 1, 1), "trap": (2, 1, 0)}
+    assert {one.moment for one in worth.kinds} == {"start"}
+
+    # At the most: pytest and both searches, in the second and third session.
+    assert worth.ceiling.estimate == pytest.approx((3 + 3 + 0) / 3)
+    assert ours.needless.low <= ours.needless.estimate <= ours.needless.high
+    assert ours.needless.of == 3
+    assert 0 < worth.start_tokens <= 264
+    assert (worth.dead, worth.repeated) == ((), ())
+
+    shares = {one.name: one for one in worth.shares}
+    assert hits(shares["missing programs tried"]) == (1, 2)
+    assert hits(shares["the right test command where a wrong one was tried"]) == (1, 2)
+    assert hits(shares["files of the first request, all"]) == (2, 3)
+    last = worth.cases[-1]
+    assert (last.request, last.files) == ("Write a page of welcome", ("docs/page.md",))
+    assert (last.failed, "lib/: tax.py" in last.told) == ((), True)
+
+
+def hits(share: Share) -> tuple[int, int]:
+    return share.hit, share.of
+
+
+def test_alternatives(jm: Journeyman) -> None:
+    record(jm, *SESSIONS)
+    worth = measured(jm)
+    assert per_session(arm(worth, "nothing")) == counted((0, 0), (0, 0), (0, 0))
+    # bin/test and grep, of which the first makes pytest needless; then find, too.
+    commands = arm(worth, "20 most used commands")
+    assert per_session(commands) == counted((1, 0), (1, 0), (0, 3))
+    # lib/tax.py, which makes the search for it needless.
+    files = arm(worth, "last 30 commits")
+    assert per_session(files) == counted((1, 0), (1, 0), (0, 1))
+    assert 0 < files.tokens < commands.tokens
+    # There is no instructions file.
+    written = arm(worth, "instructions files")
+    assert (per_session(written), written.tokens) == (counted((0, 0), (0, 0), (0, 0)), 0)
+
+
+def test_what_an_instructions_file_says_is_not_told_again(jm: Journeyman) -> None:
+    text = "Run bin/test before a commit. Taxes are in lib/tax.py."
+    says = call("Read", {"file_path": f"{HOME}/CLAUDE.md"}, text)
+    first, second, third, last = SESSIONS
+    record(jm, (*first, says), second, third, last)
+    worth = measured(jm)
+    assert worth.repeated == ()
+    assert {one.kind for one in worth.kinds} == {"continuity"}
+    # The file itself made as much needless: the command is a fact from the third session on.
+    written = arm(worth, "instructions files")
+    assert per_session(written) == counted((1, 0), (2, 0), (0, 2))
+    assert written.tokens > 0
+
+
+def test_hints_at_calls(jm: Journeyman) -> None:
+    # The path was missing so long ago that only the call itself brings it up.
+    gone = call("Read", {"file_path": f"{HOME}/src/old.py"}, "File does not exist.")
+    plain = [(user(f"Write page {number}"), PAGE) for number in range(50)]
+    record(jm, (SESSIONS[0][0], gone, EDIT), (SESSIONS[1][0], gone, EDIT), *plain)
+    late = chat(user("See what is old"), gone, EDIT, agent("Done."))
+    jm.record(late, session_id="late", project=PROJECT, cwd=HOME, outcome=1.0)
+    jm.learn()
+    (hint,) = [one for one in measured(jm).hints if one.session == "late"]
+    assert (hint.moment, "`src/old.py` does not exist" in hint.text) == ("call", True)
+    assert ("old.py" in hint.call, "tax.py" in hint.then) == (True, True)
+
+
+def test_facts_of_another_project_are_the_placebo(jm: Journeyman) -> None:
+    record(jm, *SESSIONS)
+    page = (user("Write a page"), PAGE)
+    record(jm, page, page, page, project="other/docs")
+    found = {one.project: one for one in jm.worth()}
+    assert found.keys() == {PROJECT, "other/docs"}
+    # Its command and its trap are told to three sessions that need neither.
+    placebo = arm(found["other/docs"], "another project")
+    assert placebo.needless.estimate == 0.0
+    assert placebo.unused.estimate == 2.0
+
+
+def test_kinds_and_projects_that_are_measured(jm: Journeyman) -> None:
+    record(jm, *SESSIONS)
+    (traps,) = jm.worth(PROJECT, kinds=["trap"])
+    assert per_session(arm(traps, "ours")) == counted((0, 0), (1, 0), (0, 1))
+    assert jm.worth("nothing") == []
+    record(jm, SESSIONS[0], SESSIONS[1], project="too/few")
+    assert jm.worth("too/few") == []
+    assert [one.project for one in jm.worth()] == [PROJECT]
+    # The same figures in every run.
+    assert measured(jm) == measured(jm)
+    steps: list[tuple[int, int]] = []
+    jm.worth(PROJECT, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert arm(measured(jm), "nothing").net == Interval(estimate=0.0, low=0.0, high=0.0, of=3)
