@@ -131,7 +131,8 @@ _CHECKS: dict[CheckKind, re.Pattern[str]] = {
     for kind, names in _CHECK_NAMES.items()
 }
 _REFUSAL_WORDS = re.compile(  # in the first line: what a command printed comes after its status
-    r"[^\n]*?(?:the user said:|user provided the following (?:reason|feedback)[^:]*:|with feedback:)\s*",
+    r"[^\n]*?(?:the user said:|user provided the following (?:reason|feedback)[^:]*:"
+    r"|with feedback:)\s*",
     re.IGNORECASE,
 )
 _WRITES = re.compile(r"(?:>>?|tee(?: -a)?)\s*['\"]?([\w./+-]+)")
