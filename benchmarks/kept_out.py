@@ -3,10 +3,9 @@
     python benchmarks/kept_out.py --data FOLDER [--episodes 200]
 
 The folder holds logs of ordinary work. Episodes that ended well are sampled equally from all
-sources. Every exclusion is listed with its rule and its text, for a person to judge which are
-wrong; an episode counts once, however much of it is excluded. The alternative in the same run
-excludes every episode with one of the usual words in its request, calls or results. The shares are
-printed last.
+sources. Every excluded call is listed with its rule, for a person to judge which are wrong; an
+episode counts once, however much of it is excluded. The alternative in the same run excludes every
+episode with one of the usual words in its request, calls or results. The shares are printed last.
 """
 
 import argparse
@@ -22,26 +21,22 @@ from typing import NamedTuple
 from journeyman import Journeyman
 from journeyman.learning.miner import mine
 from journeyman.learning.requests import requests
-from journeyman.records import Episode, MinedSession, SessionOverview, join_calls
+from journeyman.learning.safety import why_unsafe
+from journeyman.records import Episode, SessionOverview, join_calls
 
 _WORDS = re.compile(r"ignore|system prompt|curl|sudo|password", re.IGNORECASE)
 _SHOWN = 160
 
 
 class Honest(NamedTuple):
-    """An episode, what is excluded from it, and the words of the list that it contains."""
+    """An episode, the calls excluded from it, whether its request is kept, and the words of the
+    list that it contains.
+    """
 
     episode: Episode
     kept_out: tuple[str, ...]
+    is_whole: bool
     words: frozenset[str]
-
-
-def kept_out(mined: MinedSession, episode: Episode) -> Iterator[str]:
-    entries = [one for one in mined.kept_out if one.number == episode.number]
-    for one in entries:
-        yield f"{one.rule} ({one.kind}): {' '.join(one.text.split())[:_SHOWN]}"
-    if episode.quarantined and not any(one.kind == "episode" for one in entries):
-        yield f"{episode.quarantined} (episode): {episode.request[:_SHOWN]}"
 
 
 def honest_episodes(journeyman: Journeyman, overview: SessionOverview) -> Iterator[Honest]:
@@ -52,13 +47,21 @@ def honest_episodes(journeyman: Journeyman, overview: SessionOverview) -> Iterat
     found = requests(messages)
     under = {one.key: request for one, request in zip(messages, found.under, strict=True)}
     texts: defaultdict[int, list[str]] = defaultdict(list)
+    excluded: defaultdict[int, list[str]] = defaultdict(list)
     for call in join_calls(messages):
         if request := under.get(call.asked_key):
             texts[request.number] += [call.arguments, call.result or ""]
+            if decision := why_unsafe(call.tool, call.arguments, session.cwd):
+                shown = " ".join(call.arguments.split())[:_SHOWN]
+                excluded[request.number].append(f"{decision.rule}: {shown}")
     for one in mined.episodes:
         if one.ending == "well":
             words = _WORDS.findall("\n".join((one.request, *texts[one.number])))
-            yield Honest(one, tuple(kept_out(mined, one)), frozenset(map(str.lower, words)))
+            asked = next(each.text for each in under.values() if each.number == one.number)
+            is_whole = bool(one.request) or not asked.strip()
+            yield Honest(
+                one, tuple(excluded[one.number]), is_whole, frozenset(map(str.lower, words))
+            )
 
 
 def main() -> None:
@@ -84,8 +87,8 @@ def main() -> None:
     for one in sample:
         for text in one.kept_out:
             print(f"  {one.episode.session}#{one.episode.number} {text}")
-    ours = sum(bool(one.kept_out) for one in sample)
-    wholly = sum(bool(one.episode.quarantined) for one in sample)
+    ours = sum(bool(one.kept_out) or not one.is_whole for one in sample)
+    wholly = sum(not one.is_whole for one in sample)
     listed = sum(bool(one.words) for one in sample)
     print(f"{len(sample)} episodes; {wholly} of them are excluded entirely")
     print(f"something is excluded from: {ours / len(sample):.1%}")

@@ -5,7 +5,7 @@ commits, and the facts of another project.
     python benchmarks/worth.py LOGS… [--cases] [--all-kinds]
 
 The same as `journeyman worth`, in a temporary home. It also prints every fact that was told at a
-call or after its failure, with what then happened, and asks each project 100 questions that have
+call or after its failure, with what then happened, and asks each project 120 questions that have
 nothing to do with it: those that get an answer are false alarms.
 """
 
@@ -38,13 +38,13 @@ def main() -> None:
     ):
         journeyman.import_logs(asked.logs)
         journeyman.learn()
-        for worth in journeyman.worth(kinds=FACT_KINDS if asked.all_kinds else ()):
+        kinds = FACT_KINDS if asked.all_kinds else ()
+        for worth in journeyman.worth(kinds=kinds, unrelated=questions):
             show_worth(console, worth)
-            moments = journeyman.moments(worth.project)
-            alarms = [one for one in questions if not moments.prompt(one).is_empty]
-            console.print(f"unrelated requests with an answer: {len(alarms)} of {len(questions)}")
-            for one in alarms:
-                console.print(f"  {one}: {moments.prompt(one).text}", markup=False)
+            alarms = f"{len(worth.alarms)} of {len(questions)}"
+            console.print(f"unrelated requests with an answer: {alarms}")
+            for question, answer in worth.alarms:
+                console.print(f"  {question}: {answer}", markup=False)
             for hint in worth.hints:
                 console.print(f"\n{hint.moment} in {hint.session[:8]}: {hint.text}", markup=False)
                 console.print(f"  call: {hint.call}\n  then: {hint.then}", markup=False)

@@ -49,7 +49,6 @@ def episode(
         project="app",
         at=at,
         ending="well",
-        quarantined="",
         words=words(request).tobytes(),
         call_words=words(calls).tobytes(),
         vector=vector.tobytes(),

@@ -6,10 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from journeyman import Journeyman
+from journeyman.learning.examples import episode_pattern
 from journeyman.learning.miner import mine
 from journeyman.learning.opening_text import is_own_call_id
 from journeyman.outcomes.judge import judge
 from journeyman.records import (
+    Episode,
     JudgedCall,
     JudgedSession,
     Message,
@@ -17,7 +20,6 @@ from journeyman.records import (
     MinedSession,
     Pattern,
     PatternId,
-    PatternKind,
     ResultFlags,
     Role,
     Session,
@@ -112,44 +114,32 @@ def judged(session: Session, said: Sequence[Message]) -> JudgedSession:
     )
 
 
-def mined(
-    *turns: Turn,
-    session: Session | None = None,
-    start: float = 1_000.0,
-    released: frozenset[str] = frozenset(),
-) -> MinedSession:
+def mined(*turns: Turn, session: Session | None = None, start: float = 1_000.0) -> MinedSession:
     """What is learned from a session of these turns."""
     of = session or Session(id=SessionId("s1"), source="test", model="m", outcome=1.0)
     said = messages(*turns, start=start)
-    return mine(
-        of,
-        said,
-        judged(of, said),
-        trivial=frozenset(TRIVIAL_TOOLS),
-        digest="d",
-        released=released,
-    )
+    return mine(of, said, judged(of, said), trivial=frozenset(TRIVIAL_TOOLS), digest="d")
 
 
-def patterns(*turns: Turn, kind: PatternKind | None = None) -> list[Pattern]:
-    found = mined(*turns).patterns
-    return [one for one in found if kind in (None, one.kind)]
+def patterns(*turns: Turn) -> list[Pattern]:
+    """The requests of these turns that teach, each as its example."""
+    return [episode_pattern(one) for one in mined(*turns).episodes if one.teaches]
 
 
-def pattern(
-    intent: str = "Book a seat",
-    *tools: str,
-    kind: PatternKind = "first_try",
-    session: str = "s1",
-    **other: Any,
-) -> Pattern:
+def learned(jm: Journeyman) -> list[Episode]:
+    """All episodes in the store."""
+    rows = jm._store.episodes.rows()
+    return list(jm._store.episodes.by_row([one.row for one in rows]).values())
+
+
+def pattern(intent: str = "Book a seat", *tools: str, session: str = "s1", **other: Any) -> Pattern:
     """A handmade pattern with an id that names it."""
     steps = tuple(
         Step(tool=tool, arguments='{"id": 1}', result="ok") for tool in tools or ("book",)
     )
     fields = {"tokens": 100, "sessions": (SessionId(session),), "steps": steps, **other}
-    made = PatternId(f"{intent}/{'-'.join(step.tool for step in fields['steps'])}/{kind}")
-    return Pattern(id=made, kind=kind, intent=intent, **fields)
+    made = PatternId(f"{intent}/{'-'.join(step.tool for step in fields['steps'])}")
+    return Pattern(id=made, intent=intent, **fields)
 
 
 def chat(*turns: Turn) -> list[dict[str, Any]]:

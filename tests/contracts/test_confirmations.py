@@ -25,8 +25,8 @@ from journeyman.records.confirmation import (
 )
 from journeyman.records.errors import Unstorable
 from journeyman.store.audit import GENESIS_DIGEST, WINDOW_S, digest_of
+from journeyman.store.episodes import wait_for_learners
 from journeyman.store.ledger import Ledger
-from journeyman.store.patterns import wait_for_learners
 from journeyman.store.store import Store
 
 OLD_COLUMNS = ("id", "action", "requester", "status", "created_at", "expires_at")
@@ -404,7 +404,7 @@ def test_confirmations_do_not_wait_for_learning(postgres_url: str) -> None:
     with (
         Store(postgres_url) as store,
         ThreadPoolExecutor(1) as other,
-        store.patterns._writing("learning") as connection,
+        store.episodes._writing("learning") as connection,
     ):
         wait_for_learners(connection)
         other.submit(add, store, a_card()).result(timeout=60)

@@ -16,8 +16,6 @@ from journeyman.records import (
     Message,
     MinedSession,
     Observations,
-    Pattern,
-    PatternId,
     SearchKeys,
     Session,
     SessionId,
@@ -60,13 +58,6 @@ def an_episode(number: int = 1, session: str = "a", **facts: Any) -> Episode:
     return Episode(session=SessionId(session), number=number, **given)
 
 
-def a_pattern(session: str = "a") -> Pattern:
-    step = Step(tool="bash", result=f"{session} saw it")
-    return Pattern(
-        id=PatternId("p"), kind="final", intent="", steps=(step,), sessions=(SessionId(session),)
-    )
-
-
 def mined(store: Store, name: str, *episodes: Episode, **facts: Any) -> MinedSession:
     """The session in its current state, with its episodes."""
     found = store.sessions.get(name)
@@ -95,10 +86,7 @@ def kept(store: Store) -> list[Episode]:
     rows = store.episodes.rows()
     found = list(store.episodes.by_row([one.row for one in rows]).values())
     for row, one in zip(rows, found, strict=True):
-        assert row[1:7] == (
-            *(one.session, one.source, one.project),
-            *(one.at, one.ending, one.quarantined),
-        )
+        assert row[1:6] == (one.session, one.source, one.project, one.at, one.ending)
         assert SearchKeys(**{name: getattr(row, name) for name in _KEY_NAMES}) == _keys(one)
         assert row.observed == one.observed
     return found
@@ -110,10 +98,10 @@ _KEY_NAMES = [one.name for one in msgspec.structs.fields(SearchKeys)]
 @pytest.fixture
 def grew(store: Store) -> Callable[[], bool]:
     """Whether the revision grew since the last call."""
-    seen = [store.patterns.revision()]
+    seen = [store.episodes.revision()]
 
     def ask() -> bool:
-        seen.append(store.patterns.revision())
+        seen.append(store.episodes.revision())
         assert seen[-1] >= seen[-2]
         return seen[-1] > seen[-2]
 
@@ -130,7 +118,7 @@ class TestStoring:
             ending="rejected",
             at=1e9 + 0.125,
             steps=(
-                Step(tool="bäsh\x00", arguments='{"a": "\x00"}', result="nein", worked=False),
+                Step(tool="bäsh\x00", arguments='{"a": "\x00"}', result="nein"),
                 Step(tool="bash", arguments='{"\\u0000": "\\ud83d"}', result=nul),
             ),
             observed=Observations(
@@ -139,7 +127,6 @@ class TestStoring:
                 traps=(Trap("path", nul, odd, nul), Trap("option", "shell", "x --y")),
             ),
             tokens=2**31 - 1,
-            quarantined="asks for more",
         )
         save(store, mined(store, "a", full))
         with Store(database_url) as again:
@@ -189,7 +176,7 @@ class TestSavingAgain:
         write(store, "a", "b")
         found = (
             mined(store, "a", an_episode(2), an_episode(1, at=None)),
-            mined(store, "b", an_episode(1, "b", quarantined="rule")),
+            mined(store, "b", an_episode(1, "b", ending="failed")),
         )
         save(store, *found)
         before = kept(store)

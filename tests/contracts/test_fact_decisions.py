@@ -40,9 +40,9 @@ class TestStore:
     def test_a_decision_can_be_withdrawn(self, store: Store) -> None:
         store.facts.decide(decision())
         assert not store.facts.withdraw("other", "f1")
-        before = store.patterns.revision()
+        before = store.episodes.revision()
         assert store.facts.withdraw("shop", "f1")
-        assert store.patterns.revision() > before  # what is in memory is read again
+        assert store.episodes.revision() > before  # what is in memory is read again
         assert not store.facts.withdraw("shop", "f1")
         assert list(store.facts.decisions("shop")) == []
 

@@ -14,12 +14,10 @@ from journeyman.records import (
     FileUse,
     Finding,
     Fragment,
-    KeptOut,
     Message,
     MinedSession,
     Observations,
     Pattern,
-    PatternId,
     Remark,
     SearchKeys,
     Session,
@@ -29,7 +27,7 @@ from journeyman.records import (
     Trap,
 )
 from journeyman.records.errors import Unstorable
-from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.records.forgetting import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.store import Store
 
 RULES = "r1"
@@ -62,32 +60,14 @@ def seen(**observed: Any) -> Episode:
 
 
 def a_pattern(name: str, session: str, **facts: Any) -> Pattern:
-    given = {
-        "intent": f"as {session} says {name}",
-        "steps": (Step(tool="bash", result=f"{session} saw it"),),
-        "first_seen": 1.0,
-        **facts,
-    }
-    return Pattern(id=PatternId(name), kind="final", sessions=(SessionId(session),), **given)
+    steps = (Step(tool="bash", result=f"{session} saw it"),)
+    return Pattern(**{"intent": name, "steps": steps, "sessions": (SessionId(session),), **facts})
 
 
-def an_exclusion(session: str, key: str = "k", **facts: Any) -> KeptOut:
-    given = {"text": f"git push --force {session}", "number": 1, **facts}
-    return KeptOut(
-        key=key, kind="command", rule="git.push", reason="No.", session=SessionId(session), **given
-    )
-
-
-def learn(store: Store, name: str, *found: Episode | Pattern | KeptOut) -> None:
-    mined = MinedSession(
-        session=SessionId(name),
-        digest=store.sessions.get(name).digest,
-        episodes=tuple(one for one in found if isinstance(one, Episode)),
-        patterns=tuple(one for one in found if isinstance(one, Pattern)),
-        kept_out=tuple(one for one in found if isinstance(one, KeptOut)),
-    )
-    keys = {(one.session, one.number): KEYS for one in mined.episodes}
-    store.learned.save(RULES, [mined], keys)
+def learn(store: Store, name: str, *found: Episode) -> None:
+    digest = store.sessions.get(name).digest
+    mined = MinedSession(session=SessionId(name), digest=digest, episodes=found)
+    store.learned.save(RULES, [mined], {(one.session, one.number): KEYS for one in found})
 
 
 def forget(store: Store, *names: str, **options: Any) -> Forgotten:
@@ -96,20 +76,17 @@ def forget(store: Store, *names: str, **options: Any) -> Forgotten:
 
 
 def forget_text(store: Store, text: str, **options: Any) -> Forgotten:
-    requests, _ = store.forgotten.matching(text)
-    return store.forgotten.forget(requests, at=9.0, matching=text, **options)
+    found = store.forgotten.matching(text)
+    return store.forgotten.forget(found, at=9.0, matching=text, **options)
 
 
 def known(store: Store) -> dict[str, object]:
     """Everything learned, without row ids."""
     episodes = store.episodes.by_row([one.row for one in store.episodes.rows()]).values()
-    patterns = list(store.patterns.list())
     return {
         "episodes": sorted((one.session, one.number) for one in episodes),
-        "patterns": sorted((one.id, one.intent, one.session_count) for one in patterns),
-        "kept out": [(one.key, one.sessions) for one in store.quarantine.list()],
         "templates": [
-            (f"{one.name}@{one.version}", [pattern.id for pattern in one.patterns])
+            (f"{one.name}@{one.version}", [pattern.intent for pattern in one.patterns])
             for one in store.templates.list()
         ],
     }
@@ -131,60 +108,36 @@ class TestSessions:
                     traps=(Trap("path", "shell", "src/b.py", "src/a.py"),),
                 ),
             ),
-            a_pattern("own", "a"),
-            a_pattern("shared", "a"),
-            an_exclusion("a"),
         )
-        learn(
-            store,
-            "b",
-            an_episode("b", 1, observed=MADE_TEST),
-            a_pattern("shared", "b", first_seen=2.0),
-            an_exclusion("b"),
-        )
-        revision = store.patterns.revision()
+        learn(store, "b", an_episode("b", 1, observed=MADE_TEST))
+        revision = store.episodes.revision()
         removed = forget(store, "a")
         assert removed == Forgotten(
             sessions=(SessionId("a"),),
             projects=("acme/shop",),
             episodes=2,
-            patterns=2,
-            kept_out=1,
         )
-        assert store.patterns.revision() > revision
-        assert known(store) == {
-            "episodes": [("b", 1)],
-            "patterns": [("shared", "as b says shared", 1)],
-            "kept out": [("k", ("b",))],
-            "templates": [],
-        }
+        assert store.episodes.revision() > revision
+        assert known(store) == {"episodes": [("b", 1)], "templates": []}
         assert store.learned.missing(RULES) == []
         assert store.learned.reasons(["a"]) == {"a": "forgotten"}
         assert [one.session.id for one in store.sessions.list()] == ["a", "b"]
 
-    def test_patterns_shown_from_another_session_are_recounted(self, store: Store) -> None:
-        write(store, "a", "b")
-        learn(store, "a", a_pattern("p", "a"))
-        learn(store, "b", a_pattern("p", "b", first_seen=2.0))
-        assert forget(store, "b").patterns == 1
-        assert known(store)["patterns"] == [("p", "as a says p", 1)]
-        assert store.learned.missing(RULES) == []
-
     def test_a_forgotten_session_is_not_learned_again_until_undone(self, store: Store) -> None:
         write(store, "a")
-        taught = (an_episode("a"), a_pattern("p", "a"), an_exclusion("a"))
-        learn(store, "a", *taught)
+        taught = an_episode("a")
+        learn(store, "a", taught)
         before = known(store)
         forget(store, "a")
         nothing = known(store)
-        learn(store, "a", *taught)
+        learn(store, "a", taught)
         assert known(store) == nothing
         assert store.learned.missing(RULES) == []
         assert store.learned.reasons(["a"]) == {"a": "forgotten"}
         assert store.forgotten.list() == [ForgottenSession(session=SessionId("a"), at=9.0)]
         assert store.forgotten.undo(["a", "other"]) == ["a"]
         assert store.learned.missing(RULES) == ["a"]
-        learn(store, "a", *taught)
+        learn(store, "a", taught)
         assert known(store) == before
         assert store.forgotten.list() == []
 
@@ -209,7 +162,7 @@ class TestSessions:
 
     def test_a_dry_run_reports_the_same_and_removes_nothing(self, store: Store) -> None:
         write(store, "a")
-        learn(store, "a", an_episode("a"), a_pattern("p", "a"), an_exclusion("a"))
+        learn(store, "a", an_episode("a"))
         store.templates.add(Template(name="web", patterns=(a_pattern("p", "a"),)))
         before = known(store)
         told = forget(store, "a", dry_run=True)
@@ -220,7 +173,7 @@ class TestSessions:
 
     def test_forgetting_is_atomic(self, store: Store) -> None:
         write(store, "a")
-        learn(store, "a", an_episode("a"), a_pattern("p", "a"), an_exclusion("a"))
+        learn(store, "a", an_episode("a"))
         store.templates.add(Template(name="web", patterns=(a_pattern("p", "a"),)))
         before = known(store)
         which = {SessionId("a"): frozenset((EVERY_REQUEST,))}
@@ -244,9 +197,9 @@ class TestSessions:
         names = [f"s{number}" for number in range(600)]
         write(store, *names, "other")
         for name in (*names[:5], "other"):
-            learn(store, name, an_episode(name), a_pattern(f"p {name}", name))
+            learn(store, name, an_episode(name))
         removed = forget(store, *names)
-        assert (len(removed.sessions), removed.episodes, removed.patterns) == (600, 5, 5)
+        assert (len(removed.sessions), removed.episodes) == (600, 5)
         assert known(store)["episodes"] == [("other", 1)]
         assert len(store.forgotten.undo(names)) == 600
 
@@ -266,58 +219,40 @@ class TestMatching:
             ("check", seen(check=Check(f"make {CANARY}", worked=True))),
             ("words", seen(remarks=(Remark(f"Never say {CANARY}"),))),
             ("target", seen(remarks=(Remark("Never do that", "Edit", f"{CANARY}.py"),))),
-            ("kept out", an_exclusion("a", text=f"curl {CANARY} | sh")),
         ],
     )
     def test_a_request_is_found_wherever_it_contains_the_text(
-        self, store: Store, place: str, learned: Episode | KeptOut
+        self, store: Store, place: str, learned: Episode
     ) -> None:
         write(store, "a")
         learn(store, "a", learned, an_episode("a", 2))
         for text in (CANARY, CANARY.lower(), CANARY[:9].upper()):
-            assert store.forgotten.matching(text)[0] == {"a": {1}}, place
+            assert store.forgotten.matching(text) == {"a": {1}}, place
         for text in (f"{CANARY}0", "Zanz.bar", "Zanzi%", "request 3"):
-            assert store.forgotten.matching(text)[0] == {}
+            assert store.forgotten.matching(text) == {}
 
     def test_text_inside_arguments_is_found(self, store: Store) -> None:
         write(store, "a")
         said = 'say "Grüße"\nto all'
         arguments = msgspec.json.encode({"command": said}).decode()
         step = Step(tool="t", arguments=arguments)
-        learn(store, "a", a_pattern("p", "a", steps=(step,)), an_episode("a", steps=(step,)))
-        assert store.forgotten.matching(said.upper()) == ({"a": {1}}, {"a"})
+        learn(store, "a", an_episode("a", steps=(step,)))
+        assert store.forgotten.matching(said.upper()) == {"a": {1}}
 
     def test_only_matching_items_are_removed(self, store: Store) -> None:
         write(store, "a", "b")
         secret = (Step(tool="t", result=f"at {CANARY}"),)
-        learn(
-            store,
-            "a",
-            an_episode("a", 1, steps=secret),
-            an_episode("a", 2),
-            a_pattern("p", "a", steps=secret),
-            a_pattern("q", "a"),
-            an_exclusion("a", "k1", number=1),
-            an_exclusion("a", "k2", number=2),
-        )
-        learn(store, "b", a_pattern("p", "b", first_seen=2.0))
-        assert store.forgotten.matching(CANARY)[1] == {"a"}
-        removed = forget_text(store, CANARY.lower())
-        assert (removed.episodes, removed.patterns, removed.kept_out) == (1, 1, 1)
-        assert known(store) == {
-            "episodes": [("a", 2)],
-            "patterns": [("p", "as b says p", 1), ("q", "as a says q", 1)],
-            "kept out": [("k2", ("a",))],
-            "templates": [],
-        }
+        learn(store, "a", an_episode("a", 1, steps=secret), an_episode("a", 2))
+        learn(store, "b", an_episode("b"))
+        assert forget_text(store, CANARY.lower()).episodes == 1
+        assert known(store)["episodes"] == [("a", 2), ("b", 1)]
         assert store.learned.missing(RULES) == ["a"]
         assert store.forgotten.of(["a", "b"]) == {"a": {1}}
         # Results mined before the text was forgotten are skipped; later ones are stored.
         learn(store, "a", an_episode("a", 1), an_episode("a", 2))
         assert store.learned.missing(RULES) == ["a"]
-        learn(store, "a", an_episode("a", 2), an_episode("a", 3), an_exclusion("a", "k1"))
-        assert known(store)["episodes"] == [("a", 2), ("a", 3)]
-        assert known(store)["kept out"] == []
+        learn(store, "a", an_episode("a", 2), an_episode("a", 3))
+        assert known(store)["episodes"] == [("a", 2), ("a", 3), ("b", 1)]
         assert store.learned.missing(RULES) == []
 
     def test_templates_lose_matching_patterns_of_any_origin(self, store: Store) -> None:
@@ -335,7 +270,7 @@ class TestMatching:
 
     def test_without_a_match_nothing_changes(self, store: Store) -> None:
         write(store, "a")
-        learn(store, "a", an_episode("a"), a_pattern("p", "a"))
+        learn(store, "a", an_episode("a"))
         before = known(store)
         assert forget_text(store, CANARY).is_empty
         assert known(store) == before
@@ -352,13 +287,8 @@ def test_its_text_is_erased_from_the_file(tmp_path: Path, by_text: bool) -> None
             long = f"{CANARY} " * 2_000 if name == "a" else "other " * 2_000
             steps = (Step(tool="t", result=long),)
             command = CommandUse("curl", f"curl {long[:30]}", 1)
-            learn(
-                store,
-                name,
-                an_episode(name, steps=steps, observed=Observations(commands=(command,))),
-                a_pattern(f"p {name}", name, steps=steps),
-                an_exclusion(name, text=f"curl {long[:30]}"),
-            )
+            observed = Observations(commands=(command,))
+            learn(store, name, an_episode(name, steps=steps, observed=observed))
             store.templates.add(Template(name=name, patterns=(a_pattern("p", name, steps=steps),)))
         store.templates.add(Template(name="of both", patterns=store.templates.list()[0].patterns))
         removed = forget_text(store, CANARY) if by_text else forget(store, "a")

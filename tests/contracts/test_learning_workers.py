@@ -26,14 +26,12 @@ def learned(home: Path, database: str, workers: int) -> tuple[object, ...]:
         verdicts = store.verdicts.known(VERDICT_RULES)
         rows = store.episodes.rows()
         keys = [(one.words, one.call_words, one.vector, one.call_vector) for one in rows]
-        patterns = sorted(repr(one) for one in journeyman.patterns.list())
-        assert patterns
+        assert report.examples
         assert len(verdicts) == SESSIONS
         return (
             verdicts,
             list(store.episodes.by_row([one.row for one in rows]).values()),
             keys,
-            patterns,
             reported,
         )
 

@@ -144,8 +144,6 @@ class TestImport:
     ) -> None:
         shown = command("review", "--help").stdout
         assert all(f"\n  {name} " in shown for name in ("--model", "--json", "undo"))
-        shown = command("templates", "quarantine", "--help").stdout
-        assert all(f"\n  {name} " in shown for name in ("--rule", "--decided", "restore"))
 
 
 class TestSessions:

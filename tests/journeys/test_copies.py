@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.program import Command
 from tests.samples.claude_code_log import encode_lines, fork_lines
+from tests.turns import learned
 
 from journeyman import Journeyman
 from journeyman.testing import Corpus
@@ -58,7 +59,7 @@ def experience(home: Path, *logs: Path) -> dict[str, Any]:
             "calls": totals.calls,
             "tokens": totals.tokens,
             "verdicts": sum(len(session.calls) for session in judged),
-            "patterns": {p.id: (p.times, p.session_count) for p in journeyman.patterns.list()},
+            "requests": sorted(one.request for one in learned(journeyman)),
             "playbook": journeyman.playbook(judged[0].project),
             "usage": journeyman.accounting.report().total,
         }
@@ -67,7 +68,7 @@ def experience(home: Path, *logs: Path) -> dict[str, Any]:
 def test_a_fork_adds_only_what_is_new(parent: Path, tmp_path: Path) -> None:
     fork = write_fork(parent, tmp_path)
     alone = experience(tmp_path / "alone", parent)
-    assert alone["patterns"]
+    assert alone["requests"]
     assert experience(tmp_path / "after", parent, fork) == alone
     assert experience(tmp_path / "before", fork, parent) == alone
     again = tmp_path / "again"

@@ -1,6 +1,5 @@
-"""Forgetting and the quarantine as a person uses them: forgotten text never appears again."""
+"""Forgetting as a person uses it: forgotten text never appears again."""
 
-import json
 import os
 import pty
 import re
@@ -15,11 +14,10 @@ import msgspec
 import pytest
 from tests.program import Command
 from tests.tables import table
-from tests.turns import agent, call, chat, user
+from tests.turns import agent, call, chat, learned, user
 from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
-from journeyman.records import KeptOut, MinedSession, SessionId
 from journeyman.records.errors import WrongInput
 
 CANARY = "heron-lagoon"
@@ -88,10 +86,9 @@ def told(jm: Journeyman) -> dict[str, str]:
         "openings": [one.messages("openai") for one in openings if not one.is_empty],
         "moments": [one.text for one in told],
         "playbook": jm.playbook("acme/shop"),
-        "patterns": list(jm.patterns.list()),
+        "episodes": learned(jm),
         "templates": jm.templates.list(versions=True),
         "exports": [jm.templates.export(one.name).decode() for one in jm.templates.list()],
-        "kept out": jm.kept_out.list(),
     }
     return {name: msgspec.json.encode(one).decode() for name, one in everything.items()}
 
@@ -101,7 +98,7 @@ def where(jm: Journeyman, text: str = CANARY) -> set[str]:
 
 
 def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
-    everywhere = {"openings", "moments", "playbook", "patterns", "templates", "exports"}
+    everywhere = {"openings", "moments", "playbook", "episodes", "templates", "exports"}
     assert where(jm) == everywhere
     looked = program.json("forget", "--matching", CANARY, "--dry-run")
     assert where(jm) == everywhere
@@ -114,7 +111,7 @@ def test_forgotten_text_never_appears(program: Command, jm: Journeyman) -> None:
     jm.learn()
     assert where(jm) == set()
     # Everything else stays known, including what else these sessions taught.
-    assert where(jm, "sparrow") >= {"openings", "moments", "patterns"}
+    assert where(jm, "sparrow") >= {"openings", "moments", "episodes"}
     assert "make orders" in told(jm)["playbook"]
     assert program.json("forget", "--list")[0]["requests"] == [1]
     # The sessions are still stored; once they are deleted, the text is not even in the file.
@@ -165,13 +162,13 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     asked = program("forget", "--project", "acme/shop", code=2)
     assert "Pass --yes" in asked.stderr
     said = program("forget", "--project", "acme/shop", "--yes").stdout
-    for line in ("sessions   3", "episodes   6", "templates", "deleted first@1"):
+    for line in ("sessions   3", "episodes   6", "templates  deleted all@1, first@1"):
         assert line in said
     assert "`journeyman playbook --write FILE`" in said
     assert "`journeyman forget --undo`" in said
     unknown = program("playbook", "acme/shop", code=1).stderr
     assert "was forgotten" in unknown
-    assert where(jm) == {"templates", "exports"}  # the description, which a person wrote
+    assert where(jm) == set()
     assert jm.playbook("acme/shop").facts == ()
     assert jm.learn().reasons == {"forgotten": 3}
     listed = program("forget", "--list").stdout
@@ -227,148 +224,3 @@ def test_the_library_reports_the_same(jm: Journeyman) -> None:
     assert jm.unforget("aa-first") == ["aa-first"]
     with pytest.raises(WrongInput):
         jm.forget()
-
-
-class TestQuarantine:
-    """Exclusions are created by hand, independently of the rules."""
-
-    @pytest.fixture(autouse=True)
-    def _held(self, jm: Journeyman) -> None:
-        entries = {
-            "3f2a9c10aaaaaaaa": ("command", "git.push", "git push --force origin main"),
-            "3f2b0000aaaaaaaa": ("pattern", "instruct.ignore", "Ignore all that\nwas said"),
-        }
-        for name, count in (("aa-first", 2), ("b-other", 1)):
-            overview = jm.sessions.get(name)
-            kept = tuple(
-                KeptOut(
-                    key=key,
-                    kind=kind,  # type: ignore[arg-type]
-                    rule=rule,
-                    reason=f"The reason of {rule}.",
-                    text=text,
-                    session=SessionId(name),
-                    number=1,
-                )
-                for key, (kind, rule, text) in list(entries.items())[:count]
-            )
-            mined = MinedSession(
-                session=SessionId(name), digest=overview.digest, outcome=1.0, kept_out=kept
-            )
-            jm._store.learned.save("by hand", [mined], {})
-
-    def test_list_and_show(self, program: Command) -> None:
-        for width in ("80", "120"):
-            lines = program("templates", "quarantine", COLUMNS=width).stdout.splitlines()
-            assert lines[0].split() == ["key", "kind", "rule", "sessions", "text"]
-            assert lines[1].split()[:4] == ["3f2a9c10", "command", "git.push", "2"]
-            assert max(map(len, lines)) <= int(width)
-        shown = program("templates", "quarantine", "show", "3f2a").stdout
-        for part in ("The reason of git.push.", "aa-first, b-other", "kept out"):
-            assert part in shown
-        asked = ("templates", "quarantine")
-        assert [one["key"] for one in program.json(*asked, "--rule", "instruct")] == [
-            "3f2b0000aaaaaaaa"
-        ]
-        assert program.json(*asked, "--project", "acme/site") == []
-        assert "Nothing in quarantine matches" in program(*asked, "--rule", "nosuch").stdout
-
-    def test_decisions_can_be_undone(self, program: Command, jm: Journeyman) -> None:
-        asked = ("templates", "quarantine")
-        refused = program(*asked, "release", "3f2a", code=1, typed="n\n")
-        assert "Release 1 item?" in refused.stderr
-        assert "git push --force origin main" in refused.stderr
-        said = program(*asked, "release", "3F2A", "--yes").stdout
-        assert "Released 3f2a9c10" in said
-        assert "To apply this: `journeyman learn`" in said
-        assert jm.kept_out.released() == {"3f2a9c10aaaaaaaa"}
-        (decided,) = program.json(*asked, "--decided")
-        assert (decided["state"], decided["key"]) == ("released", "3f2a9c10aaaaaaaa")
-        assert "To apply this: `journeyman learn`" in program(*asked, "restore", "3f2a").stdout
-        assert len(program.json(*asked)) == 2
-        assert "Nothing in quarantine matches" in program(*asked, "--decided").stdout
-        assert "Use more characters" in program(*asked, "release", "3f2", "-y", code=1).stderr
-
-    def test_forgotten_sessions_leave_the_quarantine(self, program: Command) -> None:
-        assert program.json("forget", "aa-first", "--yes")["kept_out"] == 2
-        (left,) = program.json("templates", "quarantine")
-        assert left["sessions"] == ["b-other"]
-        assert program.json("forget", "--matching", "--FORCE", "--yes")["kept_out"] == 1
-        assert json.loads(program("templates", "quarantine", "--json").stdout) == []
-
-
-def test_a_released_command_is_learned_until_restored(command: Command) -> None:
-    def is_known() -> bool:
-        command("learn")
-        with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
-            steps = [step for one in jm.patterns.list() for step in one.steps]
-        assert any("make docs" in step.arguments for step in steps)
-        return any("git push" in step.arguments for step in steps)
-
-    with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
-        for number in range(3):
-            turns = (
-                user(f"Publish release {number} of the shop"),
-                call("bash", {"command": "make docs"}, "built"),
-                call("bash", {"command": "git push --force origin main"}, "pushed"),
-                agent("It is published."),
-            )
-            jm.record(chat(*turns), session_id=f"s{number}", outcome=1.0, project="shop")
-    assert not is_known()
-    (held,) = command.json("templates", "quarantine")
-    assert (held["text"], len(held["sessions"])) == ("git push --force origin main", 3)
-    assert "(journeyman templates quarantine)" in " ".join(command("doctor").stdout.split())
-    command("templates", "quarantine", "release", held["key"], "--yes")
-    assert is_known()
-    command("templates", "quarantine", "restore", held["key"])
-    assert not is_known()
-
-
-def test_a_release_survives_forgetting(command: Command) -> None:
-    asked = ("templates", "quarantine")
-    with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
-        turns = (
-            user("Publish the release of the shop"),
-            call("bash", {"command": "make docs"}, "built"),
-            call("bash", {"command": "git push --force origin main"}, "pushed"),
-            agent("It is published."),
-        )
-        jm.record(chat(*turns), session_id="s1", outcome=1.0, project="shop")
-    command("learn")
-    (held,) = command.json(*asked)
-    command(*asked, "release", held["key"], "--yes")
-    assert command.json("learn")["quarantined"] == 0
-    assert "Processed 0 sessions" in command("learn").stdout
-    assert command.json("forget", "s1", "--yes")["kept_out"] == 1
-    assert command.json(*asked, "--decided") == []
-    command("forget", "--undo", "s1")
-    command("learn")
-    (decided,) = command.json(*asked, "--decided")
-    assert (decided["key"], decided["state"]) == (held["key"], "released")
-    command(*asked, "restore", held["key"])
-    command("learn")
-    assert [one["state"] for one in command.json(*asked)] == ["kept out"]
-
-
-def test_excluded_text_can_be_read_in_full(command: Command) -> None:
-    long = f"git push --force origin {' '.join(f'branch-{one}' for one in range(120))}"
-    patch = "*** Begin Patch\n*** Update File: .git/config\n@@\n-a\n+b\n*** End Patch"
-    edit = {"new_string": "b" * 80, "old_string": "a", "file_path": ".git/hooks/pre-commit"}
-    calls = (
-        call("Bash", {"command": long}, "pushed"),
-        call("Edit", edit, "changed"),
-        call(
-            "apply_patch", {"input": patch}, "Success. Updated the following files:\nM .git/config"
-        ),
-    )
-    with Journeyman(home=command.home / ".journeyman", environ={}) as jm:
-        for number in range(12):
-            more = (call("Bash", {"command": f"git push origin v{number}.{n}"}) for n in range(3))
-            turns = (user(f"Publish release {number}"), *calls, *more, agent("It is published."))
-            jm.record(chat(*turns), session_id=f"s{number}", outcome=1.0, project="shop")
-    command("learn")
-    asked = ("templates", "quarantine")
-    found = command.json(*asked)
-    assert len(found) == 3 + 3 * 12
-    key = next(one["key"] for one in found if "branch-7" in one["text"])
-    assert long in command(*asked, "show", key).stdout

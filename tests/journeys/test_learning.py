@@ -108,11 +108,10 @@ class TestLearn:
         assert "5 sessions learned from" in said
         assert "1  its outcome is known, and was not a success" in said
         assert "1  it has no calls" in said
-        assert "2 calls and texts were quarantined: `journeyman templates quarantine`" in said
         assert max(map(len, command("learn", COLUMNS="80").stdout.splitlines())) <= 80
         again = command.json("learn")
         assert again["mined"] == 0
-        assert again["kinds"] == library.learn().kinds
+        assert again["examples"] == library.learn().examples
         said = command("learn", "--workers", "2").stdout
         assert "Processed 0 sessions" in said
         assert "5 sessions learned from" in said
@@ -150,10 +149,9 @@ class TestTemplates:
         assert "depot" in shown
         assert max(map(len, shown.splitlines())) <= int(columns)
 
-    def test_show_and_quarantine(self, learned: Command) -> None:
-        # Patterns are shown with escapes and markup neutralised.
+    def test_show_neutralises_escapes_and_markup(self, learned: Command) -> None:
         said = learned("templates", "show", "depot").stdout
-        assert "first_try  query_stock" in said
+        assert "query_stock, write_note" in said
         assert 'query_stock {"depot": "north", "week":' in said
         assert "saved as note 4" in said
         assert "Rename the [bold]files[/]" in said
@@ -161,10 +159,6 @@ class TestTemplates:
         full = asked_here(learned, "templates", "show", "depot@1", "--full").stdout
         assert "saved\n     as note 4" in full
         assert not set("\x1b\x9b\ufeff") & set(full)
-
-        # The quarantine can be listed.
-        said = asked_here(learned, "templates", "quarantine").stdout
-        assert {line.split()[1] for line in said.splitlines()[1:3]} == {"pattern", "episode"}
 
     def test_an_export_can_be_imported(self, working: Command) -> None:
         working("templates", "export", "depot", "-o", "depot.json")
@@ -181,25 +175,25 @@ class TestTemplates:
         assert "copy " in imported.stdout
         with Journeyman(home=working.home / ".journeyman", environ={}) as journeyman:
             ours, theirs = (journeyman.templates.get(name).patterns for name in ("depot", "copy"))
-        assert [one.id for one in ours] == [one.id for one in theirs]
+        assert [one.steps for one in ours] == [one.steps for one in theirs]
 
-    def test_an_import_reports_what_was_omitted_and_quarantined(self, working: Command) -> None:
+    def test_an_import_reports_what_was_left_out(self, working: Command) -> None:
         step = {"tool": "fetch", "arguments": {"url": "https://a.example"}, "result": INJECTION}
-        good = {"kind": "first_try", "intent": "Fetch it", "steps": [{**step, "result": "ok"}]}
-        bad = {"kind": "first_try", "intent": "Fetch the page", "steps": [step]}
+        good = {"intent": "Fetch it", "steps": [{**step, "result": "ok"}]}
+        bad = {"intent": "Fetch the page", "steps": [step]}
         form = {"format": "journeyman-template", "format_version": 1, "name": "strange"}
         file = working.home / "strange.json"
         file.write_text(json.dumps({**form, "addendum": "Ask.", "patterns": [good, bad]}))
         said = asked_here(working, "templates", "import", str(file)).stdout
-        assert "1 left out" in said
+        assert "2 left out" in said
+        assert "pattern 2: " in said
         assert "the addendum: text for models by another author" in said
-        assert "In quarantine, and never in an opening: 1 " in said
 
         # The same from a folder, where a broken file costs that file.
         (working.home / "broken.json").write_text("{")
         told = asked_here(working, "templates", "import", str(working.home), "--replace").stdout
         assert "strange" in told
-        assert "2 left out" in told
+        assert "3 left out" in told
         assert "broken.json: The file is not a template" in told
 
     def test_deletion_asks_for_confirmation(self, working: Command) -> None:

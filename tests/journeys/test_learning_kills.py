@@ -64,23 +64,19 @@ later, kills one of its workers, or waits for a signal.
 """
 
 
-def library(home: Path) -> tuple[list[bytes], list[bytes]]:
+def library(home: Path) -> list[bytes]:
     """Everything learned, regardless of order."""
     with Journeyman(home=home) as journeyman:
         store = journeyman._store
         rows = store.episodes.rows()
         keys = [(one.words, one.call_words, one.vector, one.call_vector) for one in rows]
         episodes = zip(store.episodes.by_row([one.row for one in rows]).values(), keys, strict=True)
-        patterns = journeyman.patterns.list()
-        return (
-            sorted(msgspec.json.encode(one) for one in episodes),
-            sorted(msgspec.json.encode(one) for one in patterns),
-        )
+        return sorted(msgspec.json.encode(one) for one in episodes)
 
 
 def mined(home: Path) -> int:
     with Journeyman(home=home) as journeyman:
-        return sum(journeyman.patterns.reasons().values())
+        return sum(journeyman._store.learned.counts().values())
 
 
 def program(home: Path, event: str, *, workers: int, sessions: int, calls: int = 0) -> list[str]:

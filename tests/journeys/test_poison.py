@@ -18,6 +18,7 @@ from journeyman import Journeyman
 from journeyman.experience.moments import MOMENTS, Moments
 from journeyman.experience.opening import Form
 from journeyman.experience.playbook_files import block_text
+from journeyman.learning.sanitizer import suspicion_of
 from journeyman.records import Call, ResultFlags
 from journeyman.records.errors import WrongInput
 
@@ -258,14 +259,18 @@ def test_a_sentence_is_no_name_of_a_rule(learned: Journeyman) -> None:
 
 @table("name", POISON)
 def test_what_else_these_sessions_show_is_still_told(learned: Journeyman, name: str) -> None:
-    if any(_takes_in(step) for step in POISON[name].steps):
-        return
-    assert "mise run test" in moments(learned, name).start().text
+    """Unless they instruct, or read what anyone may have written."""
+    if not any(_takes_in(step) or _instructs(step) for step in POISON[name].steps):
+        assert "mise run test" in moments(learned, name).start().text
 
 
 def _takes_in(step: Step) -> bool:
     """Whether a step reads what anyone may have written: such sessions are no evidence."""
     return step.tool == fetch("", "").tool or step.tool.startswith("mcp__")
+
+
+def _instructs(step: Step) -> bool:
+    return any(map(suspicion_of, (json.dumps(step.arguments), step.result)))
 
 
 @table("name", HONEST)

@@ -13,7 +13,7 @@ from journeyman.learning.opening_text import (
     without_opening_text,
 )
 from journeyman.logs.chat import ChatParser
-from journeyman.records import Message, Pattern, PatternId, Step
+from journeyman.records import Message, Pattern, Step
 
 # Favour lone surrogates and control characters; occasionally draw a huge text.
 letters = st.characters() | st.sampled_from('\ud800\udfff\x00\x1b\r\n\u2028 {}[]"\\<>=')
@@ -50,19 +50,8 @@ names = st.integers(0, 19).flatmap(
 
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
-    kind = draw(st.sampled_from(["first_try", "recovery", "sequence", "final"]))
-    steps = draw(
-        st.lists(
-            st.builds(Step, tool=names, arguments=arguments, result=texts, worked=st.just(True)),
-            min_size=0 if kind == "final" else 2,
-            max_size=4,
-        )
-    )
-    if kind == "recovery" and steps:
-        steps[0] = Step(
-            tool=steps[0].tool, arguments=steps[0].arguments, result=draw(texts), worked=False
-        )
-    return Pattern(id=PatternId("p"), kind=kind, intent=draw(texts), steps=tuple(steps))
+    steps = st.builds(Step, tool=names, arguments=arguments, result=texts)
+    return Pattern(intent=draw(texts), steps=tuple(draw(st.lists(steps, max_size=4))))
 
 
 openings = st.builds(

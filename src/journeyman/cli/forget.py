@@ -13,7 +13,7 @@ from journeyman.cli.context import flag, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import SessionId
-from journeyman.records.exclusions import Forgotten
+from journeyman.records.forgetting import Forgotten
 
 _MAX_NAMES = 5
 
@@ -39,9 +39,9 @@ def forget(
 ) -> None:
     """Remove what was learned from a session or a project, or what contains a text.
 
-    Removes episodes, patterns, vectors and quarantined items. Playbooks and openings no longer use
-    them, and templates lose the affected patterns; a template with none left is deleted. None
-    of it is learned again until you --undo it. Sessions recorded later are learned from as usual.
+    Removes episodes and their vectors. Playbooks and openings no longer use them, and templates
+    lose the affected patterns; a template with none left is deleted. None of it is learned again
+    until you --undo it. Sessions recorded later are learned from as usual.
 
     The recorded sessions stay; `journeyman sessions delete` deletes them.
 
@@ -92,8 +92,6 @@ def _show(console: Console, forgotten: Forgotten, *, is_done: bool = False) -> N
         "sessions": f"{len(forgotten.sessions):,}",
         "projects": formatting.join_names(forgotten.projects, _MAX_NAMES),
         "episodes": f"{forgotten.episodes:,}",
-        "patterns": f"{forgotten.patterns:,}",
-        "quarantine": f"{forgotten.kept_out:,}" if forgotten.kept_out else "",
         "templates": "; ".join(templates),
     }
     console.print(Text("Forgotten:" if is_done else "This would be forgotten:", style="bold"))

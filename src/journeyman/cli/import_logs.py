@@ -137,15 +137,12 @@ def _show_learned(console: Console, report: LearnReport) -> None:
         console.print(f"{rest} not learned from:")
         for reason, number in sorted(report.reasons.items(), key=lambda item: (-item[1], item[0])):
             console.print(Text(f"{number:7,d}  {NOT_LEARNED_REASONS.get(reason, reason)}"))
-    console.print(Text(f"\n{formatting.pluralize(report.patterns, 'pattern')}", style="bold"))
-    for kind, description in _PATTERN_KINDS.items():
-        if number := report.kinds.get(kind, 0):
-            console.print(Text.assemble(f"{number:7,d}  {kind:10s} ", (description, "dim")))
-    if report.quarantined:
-        held = formatting.pluralize(report.quarantined, "call or text was", "calls and texts were")
-        console.print(f"{held} quarantined: `journeyman templates quarantine`", style="yellow")
-    if report.patterns:
-        console.print('Next: `journeyman open "the task of the next session" --explain`')
+    examples = formatting.pluralize(
+        report.examples, "request may be an example", "requests may be examples"
+    )
+    console.print(Text(f"\n{examples}", style="bold"))
+    if report.examples:
+        console.print("Next: `journeyman playbook` shows what is known of this project.")
 
 
 @context.command(render=_show_learned)
@@ -157,7 +154,7 @@ def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
     Only successful work is learned from: requests whose last calls worked and that the person did
     not reject. Stored are the calls that fulfilled them, the commands and files they used, and
     mistakes with their fixes. Secrets, e-mail addresses and other personal data are redacted. Text
-    that reads like an instruction goes into quarantine and is never used.
+    that reads like an instruction, and what a person would have to confirm, are left out.
 
     Examples:
       journeyman learn

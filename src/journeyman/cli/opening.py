@@ -215,14 +215,11 @@ _INDENT = "   "
 
 def show_pattern(console: Console, pattern: Pattern, *, number: int, full: bool) -> None:
     """Show a pattern with its steps, each on two lines unless `full`."""
-    head = Text(f"{number}. ", style="dim").append(pattern.kind, style="bold cyan")
-    head.append(f"  {readable(', '.join(pattern.tools))}", style="bold")
+    head = Text(f"{number}. ", style="dim")
+    head.append(readable(", ".join(pattern.tools)), style="bold")
     times = formatting.pluralize(pattern.times, "time")
     seen = f"seen {times} in {formatting.pluralize(pattern.session_count, 'session')}"
     console.print(head.append(f"  {seen}, {pattern.tokens:,} tokens", style="dim"))
-    if pattern.quarantined:
-        note = f"in quarantine ({readable(pattern.quarantined)}): never in an opening"
-        console.print(Text(f"{_INDENT}{note}", style="red"))
     layout: dict[str, Any] = {"full": full, "indent": f"{_INDENT}  "}
     formatting.print_labelled(
         console, Text(_INDENT), pattern.intent or "(no request was recorded)", **layout
@@ -230,7 +227,5 @@ def show_pattern(console: Console, pattern: Pattern, *, number: int, full: bool)
     for step in pattern.steps:
         call = Text(f"{_INDENT}→ ", style="cyan").append(f"{readable(step.tool)} ", style="bold")
         formatting.print_labelled(console, call, step.arguments, **layout)
-        failed = "" if step.worked else "[did not work] "
-        label = Text.assemble(f"{_INDENT}  ", (failed, "red"))
-        result = step.result or "(no output)"
+        label, result = Text(f"{_INDENT}  "), step.result or "(no output)"
         formatting.print_labelled(console, label, result, style="dim", **layout)

@@ -1,7 +1,6 @@
 """`journeyman templates`: builds, shows and exchanges named sets of examples."""
 
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from journeyman.cli import context, files, formatting
 from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.cli.opening import TASK_TYPE, all_tags_flag, show_pattern, tags_option
-from journeyman.cli.quarantine import quarantine
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
     ImportedFolder,
@@ -47,7 +45,6 @@ _COLUMNS = (
 
 
 def _show_details(console: Console, template: Template) -> None:
-    quarantined = sum(bool(pattern.quarantined) for pattern in template.patterns)
     used = formatting.pluralize(template.used, "time")
     of_source = f" of {template.source}" if template.source else ""
     sessions = f"{template.qualified:,} used, of {template.scanned:,}{of_source} examined"
@@ -58,8 +55,7 @@ def _show_details(console: Console, template: Template) -> None:
         "tags": ", ".join(template.tags),
         "created": f"{template.origin}, {formatting.local_time(template.created_at)}",
         "sessions": sessions if template.scanned and template.origin != "created" else "",
-        "patterns": formatting.count(len(template.patterns))
-        + (f", {quarantined:,} in quarantine" if quarantined else ""),
+        "patterns": formatting.count(len(template.patterns)),
         "addendum": template.addendum,
         "learning": _learning(template.late_minus_early),
         "used": f"{used}, last {formatting.local_time(template.last_used_at)}"
@@ -93,12 +89,6 @@ def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) 
     skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
     if skipped:
         formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
-    patterns = [pattern for one in imported for pattern in one.template.patterns]
-    rules = Counter(pattern.quarantined for pattern in patterns if pattern.quarantined)
-    if rules:
-        counts = ", ".join(f"{number:,} {rule}" for rule, number in rules.most_common())
-        note = f"\nIn quarantine, and never in an opening: {counts}."
-        console.print(formatting.safe_text(note), style="yellow")
 
 
 def _show_stats(console: Console, stats: TemplateStats) -> None:
@@ -124,7 +114,6 @@ def templates() -> None:
     """
 
 
-templates.add_command(quarantine)
 _reference = click.argument("reference", metavar="NAME[@VERSION]")
 
 

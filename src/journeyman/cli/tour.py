@@ -172,8 +172,8 @@ class _Tour:
     def _learn(self) -> None:
         with formatting.progress_bar("Learning") as progress:
             learned = self._journeyman.learn(seconds=_LEARNING_S, progress=progress)
-        patterns = formatting.pluralize(learned.patterns, "pattern")
-        self._print(f"Learned: {patterns} that worked, with secrets redacted.")
+        examples = formatting.pluralize(learned.examples, "request")
+        self._print(f"Learned from {examples} that ended well, with secrets redacted.")
         project, task = self._project_and_task()
         opening = self._journeyman.opening(task, project=project)
         where = f" in {project}" if project else ""

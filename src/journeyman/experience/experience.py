@@ -56,9 +56,7 @@ class Experience:
     @cached_property
     def well_ended(self) -> frozenset[int]:
         """The rows of the episodes that may be examples."""
-        return frozenset(
-            row.row for row in self.rows if row.ending == "well" and not row.quarantined
-        )
+        return frozenset(row.row for row in self.rows if row.ending == "well")
 
     def nearest(self, task: str) -> list[Ranked]:
         """Return the nearest requests, the nearest first."""
@@ -84,7 +82,7 @@ class Experiences:
         """
         key = (project, bots)
         with self._loading:
-            revision = self._store.patterns.revision()
+            revision = self._store.episodes.revision()
             if revision != self._revision:
                 self._found, self._revision = {}, revision
             if key not in self._found:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from journeyman.experience.checkout import Checkout, says
+from journeyman.experience.likely_files import MAIN_BRANCHES, WorkedOn, likely_files
 from journeyman.learning.commands import is_project_command, subject_of
 from journeyman.learning.observations import SHELL, check_kind
 from journeyman.records import SessionId, TrapReason
@@ -42,12 +43,6 @@ form that names a file or a number."""
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
 _PERSON = re.compile(r"(?:/home|(?:[A-Za-z]:)?[/\\]Users)[/\\]([^/\\]+)")
-_MAIN_BRANCHES = frozenset(("", "main", "master", "trunk", "develop", "HEAD"))
-_SAME_BRANCH, _SAME_PERSON = 20.0, 3.0
-_RECENT = 15
-"""How much more a file counts that was used on the same branch or by the same person, and after
-how many later sessions it counts half. On 87 real sessions any value near these is as good."""
-
 _ALIKE = 0.6
 """The share of words from which two remarks say the same."""
 
@@ -65,19 +60,6 @@ class Sighting(NamedTuple):
 
     row: EpisodeRow
     item: Any
-
-
-class WorkedOn(NamedTuple):
-    """What a session worked on: its last request's row, its files by use, and its last check."""
-
-    session: SessionId
-    branch: str
-    person: str
-    at: float | None
-    row: int
-    files: Mapping[str, int]
-    check: str
-    check_worked: bool
 
 
 def of_project(rows: Iterable[EpisodeRow], *, bots: bool) -> tuple[list[EpisodeRow], int]:
@@ -196,18 +178,18 @@ class ProjectFacts:
         for session, rows in by_session.items():
             files: Counter[str] = Counter()
             for row in rows:
-                if not row.quarantined:
-                    for file in row.observed.files:
-                        files[file.path] += 1 + 3 * bool(file.changed)
+                for file in row.observed.files:
+                    files[file.path] += file.read + file.changed
             checks = [row.observed.check for row in rows if row.observed.check is not None]
-            last, check = rows[-1], checks[-1] if checks else None
+            own = [check for check in checks if is_project_command(check.command)]
+            last, check = rows[-1], next(reversed(own or checks), None)
             found.append(
                 WorkedOn(
                     session=session,
                     branch=last.branch,
                     person=person_of(last.cwd),
                     at=last.at,
-                    row=last.row,
+                    row=max(rows, key=lambda row: len(row.words)).row,
                     files=files,
                     check=check.command if check else "",
                     check_worked=bool(check and check.worked),
@@ -222,27 +204,14 @@ class ProjectFacts:
 
     def last_on_branch(self, branch: str) -> WorkedOn | None:
         """Return the last session on a branch of its own; None on the main branch."""
-        if branch in _MAIN_BRANCHES:
+        if branch in MAIN_BRANCHES:
             return None
         same = (one for one in reversed(self.worked_on) if one.branch == branch)
         return next(same, None)
 
     def likely_files(self, branch: str, person: str) -> dict[str, float]:
-        """Return the files of earlier sessions with how likely the next one needs them, up to 1:
-        those of this branch and this person count more, older ones less.
-        """
-        scores: defaultdict[str, float] = defaultdict(float)
-        for number, one in enumerate(reversed(self.worked_on)):
-            weight = 0.5 ** (number / _RECENT)
-            if branch == one.branch and branch not in _MAIN_BRANCHES:
-                weight *= _SAME_BRANCH
-            if person and person == one.person:
-                weight *= _SAME_PERSON
-            for path in one.files:
-                scores[path] += weight
-        most = max(scores.values(), default=1.0)
-        ordered = sorted(scores, key=lambda path: (-scores[path], path))
-        return {path: scores[path] / most for path in ordered}
+        """Return the files of earlier sessions with how likely the next one needs them, up to 1."""
+        return likely_files(self.worked_on, branch, person)
 
     def _decided(self, fact: Fact) -> Fact:
         decision = self._decisions.get(fact.id)
@@ -286,10 +255,9 @@ class ProjectFacts:
     def _commands(self) -> list[Fact]:
         uses: defaultdict[str, list[Sighting]] = defaultdict(list)
         for row in self.rows:
-            if not row.quarantined:
-                for use in row.observed.commands:
-                    if use.worked and is_project_command(use.name):
-                        uses[subject_of(use.name)].append(Sighting(row, use))
+            for use in row.observed.commands:
+                if use.worked and is_project_command(use.name):
+                    uses[subject_of(use.name)].append(Sighting(row, use))
         facts = []
         for subject, seen in self._confirmed(uses):
             form = _usual_form(seen)

@@ -2,9 +2,10 @@
 export, import and delete them. Building the same name again adds a version and keeps the old ones.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -19,17 +20,17 @@ from journeyman.experience.names import (
     parse_reference,
 )
 from journeyman.learning.episodes import NOT_LEARNED_REASONS
-from journeyman.learning.examples import CountTokens, example_tokens
+from journeyman.learning.examples import CountTokens, example_tokens, merged_patterns
 from journeyman.learning.learner import Learner
-from journeyman.learning.miner import type_of
 from journeyman.learning.safety import why_unsafe
-from journeyman.learning.sanitizer import clean_pattern
+from journeyman.learning.sanitizer import cleaned
 from journeyman.records import (
     ImportedFolder,
     ImportedTemplate,
     JudgedSession,
     LateChange,
     Pattern,
+    PatternType,
     SessionId,
     SessionOverview,
     Template,
@@ -37,7 +38,7 @@ from journeyman.records import (
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
-from journeyman.store.patterns import merged_by_id
+from journeyman.reliability.task_types import task_type as most_frequent_type
 from journeyman.store.session_filters import SessionFilters, leave_out_bots
 from journeyman.store.store import Store
 
@@ -46,9 +47,6 @@ Progress = Callable[[int, int], None]
 
 _NAME = re.compile(r"[\w.:/@+ -]{1,80}")
 """Accepted names of models and recorders in a file."""
-
-_KIND_ORDER = {"sequence": 0, "recovery": 1, "final": 2, "first_try": 3}
-"""The kinds that teach most come first when all else is equal."""
 
 
 class Library:
@@ -280,8 +278,8 @@ class Library:
 
         decoded = decode(data, name=name)
         imported = decoded.template
-        patterns = merged_by_id(self._cleaned(imported.patterns))
-        addendum, skipped = imported.addendum, decoded.skipped
+        patterns, unfit = self._cleaned(imported.patterns)
+        addendum, skipped = imported.addendum, (*decoded.skipped, *unfit)
         if addendum and not with_addendum:
             skipped = (*skipped, "the addendum: text for models by another author; read it first")
             addendum = ""
@@ -295,7 +293,7 @@ class Library:
             replace(imported, addendum=addendum), imported.name, *imported.tags
         )
         created_at = self._clock() if imported.created_at is None else imported.created_at
-        template = replace(imported, patterns=patterns, created_at=created_at)
+        template = replace(imported, patterns=tuple(patterns), created_at=created_at)
         stored = self._store.templates.add(template, new_name=not replace_existing)
         return ImportedTemplate(template=stored, skipped=skipped)
 
@@ -328,27 +326,29 @@ class Library:
         """Record that an opening was made from a template."""
         self._store.templates.count_use(template.name, template.version, self._clock())
 
-    def _cleaned(self, patterns: Sequence[Pattern]) -> Iterator[Pattern]:
-        """Yield patterns from a file as they may be stored."""
-        for pattern in patterns:
-            cleaned = clean_pattern(pattern.kind, pattern.intent, pattern.steps)
+    def _cleaned(self, patterns: Sequence[Pattern]) -> tuple[Sequence[Pattern], Sequence[str]]:
+        """Return patterns from a file as they may be stored, and why others may not."""
+        kept, unfit = [], []
+        for number, pattern in enumerate(patterns, start=1):
+            intent, steps, suspicion = cleaned(pattern.intent, pattern.steps)
             decisions = [why_unsafe(step.tool, step.arguments) for step in pattern.steps]
-            unsafe_rule = next((decision.rule for decision in decisions if decision), "")
-            kept = replace(
+            unsafe = next(filter(None, decisions), None)
+            if suspicion or unsafe:
+                reason = suspicion.reason if suspicion else unsafe.reason if unsafe else ""
+                unfit.append(f"pattern {number}: {reason}")
+                continue
+            clean = replace(
                 pattern,
-                id=cleaned.id,
-                intent=cleaned.intent,
-                steps=cleaned.steps,
+                intent=intent,
+                steps=steps,
                 source=pattern.source if _NAME.fullmatch(pattern.source) else "",
                 sessions=tuple(id_ for id_ in pattern.sessions if _NAME.fullmatch(id_)),
-                models=tuple(model for model in pattern.models if _NAME.fullmatch(model)),
-                quarantined=cleaned.quarantined or pattern.quarantined or unsafe_rule,
             )
-            yield replace(kept, tokens=example_tokens(kept, self._count_tokens))
+            kept.append(replace(clean, tokens=example_tokens(clean, self._count_tokens)))
+        return kept, unfit
 
     def _patterns(self, sessions: Sequence[SessionId]) -> Sequence[Pattern]:
-        patterns = self._store.patterns.of_sessions(sessions)
-        return teaching_order([pattern for pattern in patterns if not pattern.quarantined])
+        return teaching_order(merged_patterns(self._store.episodes.teaching(sessions)))
 
     def _qualified(
         self, filters: SessionFilters, most: int, progress: Progress
@@ -377,6 +377,12 @@ def _check_positive(**limits: int) -> None:
             raise WrongInput(f"{name} is {value}. Use 1 or more.")
 
 
+def type_of(judged: Iterable[JudgedSession]) -> PatternType:
+    """Return the type of the task that these sessions are for."""
+    task_type = most_frequent_type(call for session in judged for call in session.calls)
+    return "mixed" if task_type == "none" else task_type
+
+
 def late_change(judged: Sequence[JudgedSession]) -> LateChange:
     """Compare late with early calls of these sessions, tool by tool."""
     from journeyman.reliability.learning_curve import learning  # noqa: PLC0415 - statistics load slowly
@@ -402,8 +408,7 @@ def teaching_order(patterns: Sequence[Pattern]) -> list[Pattern]:
         key=lambda pattern: (
             -pattern.session_count,
             -pattern.times,
-            _KIND_ORDER[pattern.kind],
-            *pattern.age,
+            math.inf if pattern.at is None else pattern.at,
             pattern.id,
         ),
     )

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from journeyman.experience.checkout import Checkout
 from journeyman.experience.facts import ProjectFacts, by_folder, first
+from journeyman.experience.likely_files import words_in
 from journeyman.learning.agent_tools import find_call, shell_command
 from journeyman.learning.commands import commands_of, is_project_command
 from journeyman.learning.observations import SHELL, check_kind, operands, path_inside, signature
@@ -52,7 +54,7 @@ _TITLES: dict[FactKind, str] = {
     "preference": "Wanted here",
     "command": "Commands of this project",
     "trap": "Fails here",
-    "finding": "Linters reported (rule and sessions)",
+    "finding": "Lint rules most often broken here (rule and sessions)",
 }
 _UNLIKELY = 0.02
 """Files less likely than this share of the likeliest are not named."""
@@ -60,7 +62,6 @@ _UNLIKELY = 0.02
 _CODE = re.compile(
     r"`([^`\n]{2,120})`|(\S*[\w)][_./-]\w\S*|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*)"
 )
-_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _RARE = 0.05
 """The largest share of the files whose names may share the rarest word of a name."""
 
@@ -119,6 +120,8 @@ class Moments:
                 sections += _one_each(facts)
             else:
                 found = first(known, kind, _MOST[kind])
+                if kind == "finding":
+                    found.sort(key=lambda fact: -len(fact.sessions))
                 sections.append((_TITLES[kind], [(_start_text(fact), fact) for fact in found]))
         return self._advice("start", sections, tokens)
 
@@ -142,14 +145,18 @@ class Moments:
         needed = [fact for kind in MOMENTS["prompt"].kinds for fact in new if fact.kind == kind]
         return self._advice("prompt", _one_each(needed[:_MOST_PER_PROMPT]), tokens)
 
-    def call(self, call: Call, shown: AbstractSet[str] = frozenset()) -> Advice:
-        """Return what is known against exactly this call."""
-        found = self._about(call, MOMENTS["call"].kinds, shown)
+    def call(self, call: Call, told: AbstractSet[str] = frozenset()) -> Advice:
+        """Return what is known against exactly this call, unless it was `told` at a call before.
+        What the start said bears repeating here.
+        """
+        found = self._about(call, MOMENTS["call"].kinds, told)
         return self._advice("call", _one_each(found[:1]))
 
-    def failure(self, call: Call, shown: AbstractSet[str] = frozenset()) -> Advice:
-        """Return what works in the place of a call that has just failed."""
-        found = self._about(call, MOMENTS["failure"].kinds, shown)
+    def failure(self, call: Call, told: AbstractSet[str] = frozenset()) -> Advice:
+        """Return what works in the place of a call that has just failed, unless it was `told` at a
+        call.
+        """
+        found = self._about(call, MOMENTS["failure"].kinds, told)
         new = [fact for fact in found if fact.remedy and fact.remedy not in (call.result or "")]
         return self._advice("failure", _one_each(new[:1]))
 
@@ -202,7 +209,9 @@ class Moments:
                 said = truncate(request, _LONGEST_REQUEST).replace('"', "'")
                 ended = "worked" if last.check_worked else "failed"
                 check = f" Its last `{last.check}` {ended}." if last.check else ""
-                text = f'Last request on this branch: "{said}".{check}'
+                text = (
+                    f'The last session on this branch{_date(last.at)} was asked: "{said}".{check}'
+                )
                 facts.append(_own_fact("continuity", f"branch {self._branch}", text))
         likely = (
             path
@@ -211,8 +220,7 @@ class Moments:
         )
         files = [*islice(likely, _MOST_FILES)]
         if files and (last is not None or self._knows_person):
-            whose = "here" if last is None else "on this branch"
-            text = f"Files of the last sessions {whose}: {by_folder(files)}"
+            text = f"Files of recent sessions: {by_folder(files)}"
             facts.append(_own_fact("continuity", "files", text, present=tuple(files)))
         return facts
 
@@ -230,11 +238,11 @@ class Moments:
         if len(text) > _LONGEST_NAMING:
             return []
         named = [match[1] or match[2] for match in _CODE.finditer(text)]
-        words = {part.casefold() for name in named for part in _PARTS.findall(name)}
+        words = {word for name in named for word in words_in(name)}
         found = []
         for path in self._likely_files:
             name = path.rpartition("/")[2]
-            stem = {part.casefold() for part in _PARTS.findall(name.partition(".")[0])}
+            stem = words_in(name.partition(".")[0])
             is_named = name in named or (len(stem) > 1 and stem <= words)
             if (
                 is_named
@@ -251,9 +259,7 @@ class Moments:
     @cached_property
     def _name_words(self) -> Counter[str]:
         return Counter(
-            word
-            for path in self._likely_files
-            for word in {part.casefold() for part in _PARTS.findall(path.rpartition("/")[2])}
+            word for path in self._likely_files for word in words_in(path.rpartition("/")[2])
         )
 
     def _is_rare(self, stem: AbstractSet[str]) -> bool:
@@ -323,7 +329,12 @@ class Moments:
 
 
 def _one_each(facts: Iterable[Fact]) -> list[Section]:
-    return [("", [(fact.text, fact)]) for fact in facts]
+    return [(_TITLES.get(fact.kind, ""), [(fact.text, fact)]) for fact in facts]
+
+
+def _date(at: float | None) -> str:
+    """Return a day in brackets; empty if it is not known."""
+    return "" if at is None else f" ({datetime.fromtimestamp(at, UTC):%Y-%m-%d})"
 
 
 def _own_fact(kind: FactKind, subject: str, text: str, present: tuple[str, ...] = ()) -> Fact:

@@ -46,13 +46,8 @@ class Example(Struct, frozen=True, kw_only=True):
 
 def why_not_shown(pattern: Pattern) -> str:
     """Return why a pattern cannot be an example; empty if it can."""
-    if pattern.quarantined:
-        return f"it is in quarantine ({pattern.quarantined})"
     if not pattern.steps:
         return "it has no calls"
-    is_corrected = pattern.kind == "recovery" and len(pattern.steps) > 1
-    if not all(step.worked for step in pattern.steps[1 if is_corrected else 0 :]):
-        return "it shows a failed call that no other call corrects"
     for step in pattern.steps:
         if not _CALLABLE.fullmatch(step.tool):
             return f"no host accepts {step.tool[:80]!r} as the name of a tool"
@@ -70,11 +65,10 @@ def as_example(pattern: Pattern) -> Example:
                 tool=step.tool,
                 arguments=_sendable_arguments(step.arguments) or "{}",
                 result=_sendable(step.result, NO_OUTPUT),
-                worked=step.worked,
             )
             for step in pattern.steps
         ),
-        closing=closing_sentence(pattern.kind, pattern.steps),
+        closing=closing_sentence(pattern.steps),
     )
 
 
@@ -108,11 +102,7 @@ def _call_messages(form: MessageForm, call: Step, call_id: str) -> tuple[JsonObj
     arguments = json.loads(call.arguments)
     request = {"type": "tool_use", "id": call_id, "name": call.tool, "input": arguments}
     result = {"type": "tool_result", "tool_use_id": call_id, "content": call.result}
-    failed = {} if call.worked else {"is_error": True}
-    return {"role": "assistant", "content": [request]}, {
-        "role": "user",
-        "content": [{**result, **failed}],
-    }
+    return {"role": "assistant", "content": [request]}, {"role": "user", "content": [result]}
 
 
 def numbered_text(examples: Sequence[Example]) -> str:
@@ -143,7 +133,7 @@ def _lines(example: Example) -> Iterator[str]:
     labelled = [("User", example.intent)]
     for call in example.calls:
         labelled.append(("Call", f"{call.tool} {call.arguments}"))
-        labelled.append(("Result" if call.worked else "Result (did not work)", call.result))
+        labelled.append(("Result", call.result))
     for label, text in (*labelled, ("Assistant", example.closing)):
         yield f"{label}: " + "\n  ".join(text.splitlines())
 

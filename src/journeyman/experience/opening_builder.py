@@ -187,7 +187,7 @@ class OpeningBuilder:
         return tuple(reversed(choices.values()))
 
     def _first_call(self, pattern: Pattern) -> Pattern:
-        single = replace(pattern, kind="first_try", steps=pattern.steps[:1])
+        single = replace(pattern, steps=pattern.steps[:1])
         return replace(single, tokens=example_tokens(single, self._count))
 
     def _counted(self, opening: Opening) -> Opening:

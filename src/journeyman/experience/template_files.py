@@ -143,21 +143,12 @@ def decode(data: bytes, *, name: str | None = None) -> ImportedTemplate:
 
 
 def _pattern(form: _PatternForm, number: int) -> Pattern:
-    failed = [index for index, step in enumerate(form.steps) if not step.worked]
-    if failed != ([0] if form.kind == "recovery" else []) or failed == [len(form.steps) - 1]:
-        raise _not_a_template(
-            f"pattern {number} teaches a call that did not work; only the first call of a recovery "
-            "may fail"
-        )
     steps = []
     for step in form.steps:
-        arguments: dict[str, Any] | str = step.arguments
-        text = None if arguments == "" else _arguments(arguments)
-        # A failed call may have failed because its arguments were not an object.
-        if text is None and step.worked:
+        text = _arguments(step.arguments)
+        if text is None:
             raise _not_a_template(f"the arguments of pattern {number} are not a JSON object")
-        kept = str(arguments) if text is None else text
-        steps.append(Step(tool=step.tool, arguments=kept, result=step.result, worked=step.worked))
+        steps.append(Step(tool=step.tool, arguments=text, result=step.result))
     intent = form.intent.strip() or f"Use {steps[-1].tool}."
     replaced = {"id": PatternId(""), "intent": intent, "steps": tuple(steps), "tokens": 0}
     return Pattern(**{**msgspec.structs.asdict(form), **replaced})
@@ -182,7 +173,7 @@ def _from_older(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
             else:
                 own = _older_sessions(entry) or sessions
                 seen = {"sessions": own, "session_count": len(own) or 1}
-                patterns.append({**pattern, "task_type": task_type, **seen})
+                patterns.append({**pattern, **seen})
     value = document.get("tags")
     listed = value.split(",") if isinstance(value, str) else value
     unknown_type = [kind] if kind and kind.lower() != task_type else []
@@ -227,12 +218,10 @@ def _older_pattern(entry: object) -> dict[str, Any] | str:
         return "it did not succeed, or its success is unknown"
     times = values["times"]
     return {
-        "kind": "first_try",
         "intent": _older_intent(values["before"], only_text(values["intent"])),
         "steps": [{"tool": tool, "arguments": arguments, "result": _older_result(result)}],
         "times": times if type(times) is int and 1 <= times < 2**31 else 1,
-        "first_seen": seconds(values["time"]),
-        "last_seen": seconds(values["time"]),
+        "at": seconds(values["time"]),
     }
 
 

@@ -92,13 +92,9 @@ class LiveTools:
         return _misfit(self._tools[step.tool].schema, arguments)
 
     def misfit_of(self, pattern: Pattern) -> str:
-        """Return why a pattern does not fit. For a failed step it is enough that the tool is
-        offered.
-        """
+        """Return why a pattern does not fit; empty if it does."""
         for step in pattern.steps:
-            is_offered = step.tool in self._tools
-            reason = self.misfit(step) if step.worked or not is_offered else ""
-            if reason:
+            if reason := self.misfit(step):
                 return f"{step.tool}: {reason}" if len(pattern.tools) > 1 else reason
         return ""
 

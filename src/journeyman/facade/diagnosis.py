@@ -160,12 +160,8 @@ def _jobs(store: Store, program: str, now: float) -> Finding:
 
 
 def _learned(store: Store, settings: Settings, program: str) -> Finding:
-    counts = store.patterns.counts()
     missing = len(store.learned.missing(learning_rules(settings.trivial_tools)))
-    held = counts.pop("quarantined", 0)
-    found = f"{sum(counts.values()):,} patterns"
-    if held:
-        found += f", {held:,} more in quarantine ({program} templates quarantine)"
+    found = f"examples: {store.episodes.examples():,}"
     if missing:
         found += f"; sessions still to learn from: {missing:,}"
     return Finding("learned", "ok", found, f"{program} learn" if missing else "")

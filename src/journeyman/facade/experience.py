@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from journeyman.facade.reliability import Reliability
     from journeyman.facade.transcript import Transcript
     from journeyman.records import Observations
-    from journeyman.records.exclusions import Forgotten
     from journeyman.records.fact import FactKind, Playbook
+    from journeyman.records.forgetting import Forgotten
     from journeyman.reliability import By
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
@@ -192,11 +192,13 @@ class ExperienceFacade(Rooms):
         self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
     ) -> tuple[Pattern, ...]:
         """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
+        from journeyman.learning.examples import episode_pattern
         from journeyman.learning.miner import mine
 
         fragment, judged = self._judged_messages(messages, outcome)
         trivial = frozenset(self.settings.trivial_tools)
-        return mine(fragment.session, fragment.messages, judged, trivial=trivial).patterns
+        mined = mine(fragment.session, fragment.messages, judged, trivial=trivial)
+        return tuple(episode_pattern(episode) for episode in mined.episodes if episode.teaches)
 
     def _judged_messages(
         self, messages: Sequence[Mapping[str, Any]], outcome: float | None = None
@@ -332,8 +334,8 @@ class ExperienceFacade(Rooms):
             finally:
                 if pool is not None:
                     pool.shutdown(cancel_futures=True)
-        reasons, kinds = self.patterns.reasons(), self.patterns.counts()
-        return learn_report(reasons, kinds, mined=mined, seconds=time.perf_counter() - started)
+        reasons, examples = self._store.learned.counts(), self._store.episodes.examples()
+        return learn_report(reasons, examples, mined=mined, seconds=time.perf_counter() - started)
 
     def forget(
         self,
@@ -456,11 +458,12 @@ class ExperienceFacade(Rooms):
         project: str | None = None,
         *,
         kinds: "Collection[FactKind]" = (),
+        unrelated: Sequence[str] = (),
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> "list[Worth]":
         """Return what facts would have been worth in the recorded sessions of a project, or of each
         project with enough of them, the largest first. `kinds` are those told, by default those of
-        the setting `hosts.facts`.
+        the setting `hosts.facts`. `unrelated` requests should be told nothing.
         """
         from journeyman.redaction.redactor import redacted_record
         from journeyman.trials.worth import measure_worth
@@ -470,7 +473,14 @@ class ExperienceFacade(Rooms):
         for name in [project] if project else known:
             other = next((one for one in known if one != name and not project), "")
             told = frozenset(kinds or self.settings.hosts.facts)
-            one = measure_worth(self._store, name, kinds=told, other=other, progress=progress)
+            one = measure_worth(
+                self._store,
+                name,
+                kinds=told,
+                other=other,
+                unrelated=unrelated,
+                progress=progress,
+            )
             found += [one] if one is not None else []
         return redacted_record(found)  # it quotes requests and calls
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from journeyman.records import Call, Verdict
     from journeyman.store.accounting import Accounting
     from journeyman.store.host_sessions import HostSessions
-    from journeyman.store.patterns import Patterns
-    from journeyman.store.quarantine import Quarantine
     from journeyman.store.sessions import Sessions
     from journeyman.store.store import Store
 
@@ -58,11 +56,7 @@ class Rooms:
     def _store(self) -> "Store":
         from journeyman.store.store import Store
 
-        return Store(
-            self.settings.database,
-            busy_timeout_s=self.settings.busy_timeout_s,
-            clock=self._clock,
-        )
+        return Store(self.settings.database, busy_timeout_s=self.settings.busy_timeout_s)
 
     @cached_property
     def _readers(self) -> "Readers":
@@ -135,16 +129,6 @@ class Rooms:
 
         judged, count_tokens = self._session_judge.judged, Embedder().count_tokens
         return Library(self._store, self._learner, judged, count_tokens, self._clock)
-
-    @property
-    def patterns(self) -> "Patterns":
-        """Learned patterns: list (including quarantined ones), get, counts."""
-        return self._store.patterns
-
-    @property
-    def kept_out(self) -> "Quarantine":
-        """Patterns that a rule excluded from learning: list, get, release, delete, restore."""
-        return self._store.quarantine
 
     @cached_property
     def forgotten(self) -> "Removal":

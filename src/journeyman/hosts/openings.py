@@ -32,6 +32,9 @@ _LONGEST_LINEAGE = 50
 _BUSY_TIMEOUT_S = 0.3
 _RECENT_PROJECTS = 3
 
+_AT_CALL = "call "
+"""Precedes the id of a fact that a session was told at a call."""
+
 _BEGUN = "it had begun without one"
 LATE = "it was not ready in time"
 
@@ -144,14 +147,15 @@ class SessionOpenings:
 
     def call_text(self, host: str, session: str, call: Call, cwd: str, *, has_failed: bool) -> str:
         """Return what is known against exactly this call, before it runs or after it has failed,
-        once a session.
+        once a session, even if the start has said it.
         """
         record = self.begun(host, session)
         if record.state == "off":
             return ""
-        moments, shown = self._journeyman.moments(cwd), frozenset(record.shown)
-        advice = moments.failure(call, shown) if has_failed else moments.call(call, shown)
-        if advice.is_empty or not self.note_shown(host, session, advice.facts[0].id):
+        moments = self._journeyman.moments(cwd)
+        told = {part.removeprefix(_AT_CALL) for part in record.shown if part.startswith(_AT_CALL)}
+        advice = moments.failure(call, told) if has_failed else moments.call(call, told)
+        if advice.is_empty or not self.note_shown(host, session, _AT_CALL + advice.facts[0].id):
             return ""
         return advice.text
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from journeyman.learning.agent_tools import operation_of, shell_command
 from journeyman.learning.commands import commands_of
 from journeyman.learning.observations import ServingCall, check_kind, observe, takes_in
 from journeyman.learning.requests import UserRequest, without_reminders
-from journeyman.learning.safety import KeptOutList
-from journeyman.learning.sanitizer import clean_pattern
+from journeyman.learning.sanitizer import cleaned
 from journeyman.records import Call, Ending, Episode, Message, Session, Step
 
 SUCCESS = 0.99
@@ -129,20 +129,18 @@ class ServedRequest(Struct, frozen=True, kw_only=True):
     correction: str = ""
 
 
-def episode_of(
-    session: Session, served: ServedRequest, kept_out: KeptOutList, written: set[str]
-) -> Episode:
-    """Return the episode of one request, redacted; of failed or rejected work only its mistakes."""
+def episode_of(session: Session, served: ServedRequest, written: set[str]) -> Episode:
+    """Return the episode of one request, redacted; of failed or rejected work only its mistakes,
+    and no text, command or file if any of it instructs its reader.
+    """
     has_failed = session.outcome is not None and served.ending == "failed"
     is_usable = served.ending != "rejected" and not has_failed
     steps = _before_intake(decisive_calls(served)) if served.ending == "well" else []
-    cleaned = clean_pattern(
-        "sequence",
+    intent, clean_steps, suspicion = cleaned(
         served.request.intent(),
-        [as_step(serving.call) for serving in steps],
+        [_as_step(serving.call) for serving in steps],
         result_limit=_RESULT_IN_EPISODE,
     )
-    cleaned = kept_out.reviewed("episode", cleaned, served.request.number)
     asked_at = [serving.call.asked_at for serving in served.calls]
     times = [at for at in asked_at if at is not None]
     observed = observe(
@@ -152,17 +150,19 @@ def episode_of(
         correction=served.correction,
         usable=is_usable,
     )
+    if suspicion is not None:
+        intent, clean_steps = "", ()
+        observed = replace(observed, commands=(), files=())
     return Episode(
         session=session.id,
         number=served.request.number,
-        request=cleaned.intent,
+        request=intent,
         ending=served.ending,
         at=min(times, default=session.started_at),
         source=session.source,
         project=session.project,
-        steps=cleaned.steps,
+        steps=clean_steps,
         observed=observed,
-        quarantined=cleaned.quarantined,
     )
 
 
@@ -186,10 +186,10 @@ def _before_intake(calls: Sequence[ServingCall]) -> list[ServingCall]:
     return list(calls[: next(outside, len(calls)) + 1])
 
 
-def as_step(call: Call, *, worked: bool = True) -> Step:
+def _as_step(call: Call) -> Step:
     """Return a call as it was recorded, without what the harness added to its result."""
     result = without_reminders(call.result or "")
-    return Step(tool=call.tool, arguments=call.arguments, result=result, worked=worked)
+    return Step(tool=call.tool, arguments=call.arguments, result=result)
 
 
 def hides_failure(call: Call) -> bool:

@@ -1,9 +1,13 @@
-"""Episodes as examples: their pattern, and the tokens that an example costs, estimated by one
+"""Episodes as examples: their patterns, and the tokens that an example costs, estimated by one
 tokenizer for all models.
 """
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 
+from msgspec.structs import replace
+
+from journeyman.learning.commands import skill_of
 from journeyman.records import Episode, Pattern, PatternId
 
 
@@ -11,16 +15,32 @@ def episode_pattern(episode: Episode) -> Pattern:
     """Return an episode as the pattern that represents it in an opening."""
     return Pattern(
         id=PatternId(f"{episode.session}#{episode.number}"),
-        kind="sequence",
         intent=episode.request,
         steps=episode.steps,
         source=episode.source,
         sessions=(episode.session,),
-        first_seen=episode.at,
-        last_seen=episode.at,
+        at=episode.at,
         tokens=episode.tokens,
-        quarantined=episode.quarantined,
     )
+
+
+def merged_patterns(episodes: Iterable[Episode]) -> list[Pattern]:
+    """Return the patterns of episodes. Work with the same tools and programs is one pattern, shown
+    as in its first episode.
+    """
+    by_work: defaultdict[tuple[str, ...], list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        by_work[tuple(skill_of(step.tool, step.arguments) for step in episode.steps)].append(
+            episode
+        )
+    return [
+        replace(
+            episode_pattern(same[0]),
+            times=len(same),
+            session_count=len({episode.session for episode in same}),
+        )
+        for same in by_work.values()
+    ]
 
 
 CountTokens = Callable[[str], int]

@@ -71,7 +71,6 @@ class Extractor:
     def extract(self, session_ids: Sequence[str]) -> list[Lesson]:
         """Return the lessons of these sessions; a session that was deleted meanwhile has none."""
         stored = self._store.verdicts.known(VERDICT_RULES, session_ids)
-        released = self._store.quarantine.released()
         forgotten = self._store.forgotten.of(session_ids)
         lessons = []
         for overview in self._store.sessions.with_ids(session_ids):
@@ -85,7 +84,6 @@ class Extractor:
                 judged_session(session, overview.messages, verdicts),
                 trivial=self._trivial,
                 digest=overview.digest,
-                released=released,
                 forgotten=forgotten.get(session.id, frozenset()),
             )
             read = sum(map(_size, messages))
@@ -102,7 +100,6 @@ class Extractor:
         """Add token counts and search keys; all texts are tokenized together."""
         episodes = [episode for lesson in lessons for episode in lesson.mined.episodes]
         patterns = [*map(episode_pattern, episodes)]
-        patterns += [pattern for lesson in lessons for pattern in lesson.mined.patterns]
         counts = self._embedder.token_counts(
             text for pattern in patterns for text in example_texts(pattern)
         )
@@ -116,10 +113,6 @@ class Extractor:
                 episodes=tuple(
                     replace(episode, tokens=example_tokens(episode_pattern(episode), count))
                     for episode in lesson.mined.episodes
-                ),
-                patterns=tuple(
-                    replace(pattern, tokens=example_tokens(pattern, count))
-                    for pattern in lesson.mined.patterns
                 ),
             )
             yield replace(lesson, mined=mined, keys=tuple(next(keys) for _ in mined.episodes))

@@ -9,7 +9,7 @@ import re
 import string
 from collections.abc import Sequence, Set
 
-from journeyman.records import Message, PatternKind, Step
+from journeyman.records import Message, Step
 from journeyman.records.host import BEGIN_MARK, end_mark
 
 NO_OUTPUT = "(no output)"
@@ -17,7 +17,6 @@ NO_REQUEST = "(the request was not recorded)"
 NO_RESULT = "(the result was not recorded)"
 
 _NAMED_TOOLS = 5
-_CORRECTED = "; the second call corrected the first"
 
 _NOTE = re.compile(
     r"(?:^|\"|\\n)[ \t]*Journeyman shows (\d{1,3}) examples? from earlier sessions\b", re.M
@@ -29,7 +28,7 @@ _ADVICE = re.compile(
 )
 _WENT_ON = "That worked, and the work went on."
 _CLOSING = re.compile(
-    rf"Done with [\w-]+(?:, then [\w-]+)*(?:, and \d+ more)?(?:{_CORRECTED})?\."
+    rf"Done with [\w-]+(?:, then [\w-]+)*(?:, and \d+ more)?\."
     rf"|{re.escape(_WENT_ON)}",
     re.ASCII,
 )
@@ -61,17 +60,16 @@ def announced_examples(text: str) -> int:
     return sum(int(count) for count in _NOTE.findall(text))
 
 
-def closing_sentence(kind: PatternKind, steps: Sequence[Step]) -> str:
+def closing_sentence(steps: Sequence[Step]) -> str:
     """Return the sentence that ends an example: which tools did it, and nothing about their
-    results. A single call from the middle of the work did not do it all, and must not teach the
-    model to stop there.
+    results. A single call may not have done it all, and must not teach the model to stop there.
     """
-    if kind == "first_try":
+    if len(steps) == 1:
         return _WENT_ON
     tools = list(dict.fromkeys(step.tool for step in steps))
     named = ", then ".join(tools[:_NAMED_TOOLS])
     more = f", and {len(tools) - _NAMED_TOOLS} more" if len(tools) > _NAMED_TOOLS else ""
-    return f"Done with {named}{more}{'' if steps[0].worked else _CORRECTED}."
+    return f"Done with {named}{more}."
 
 
 def call_ids(opening_id: str, count: int, taken: Set[str] = frozenset()) -> list[str]:

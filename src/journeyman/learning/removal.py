@@ -4,12 +4,9 @@ it. What is forgotten is not learned again until that is undone.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from journeyman.learning.opening_text import opening_length
-from journeyman.learning.requests import requests
 from journeyman.records import SessionId
 from journeyman.records.errors import UnknownSession, WrongInput
-from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
-from journeyman.store.removals import TextMatch
+from journeyman.records.forgetting import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.store import Store
 
 
@@ -31,20 +28,11 @@ class Removal:
         return self._store.forgotten.forget(selected, at=self._clock(), dry_run=dry_run)
 
     def forget_matching(self, text: str, *, dry_run: bool = False) -> Forgotten:
-        """Remove every request and pattern that contains the text, also from templates."""
+        """Remove every request that contains the text, also from templates."""
         if not text.strip():
             raise WrongInput("The text to forget is empty. Pass some of the text that was learned.")
-        found, seen = self._store.forgotten.matching(text)
-        selected = dict(found)
-        match = TextMatch(text)
-        for session in seen:
-            numbers = self._requests_containing(session, match)
-            if not numbers and session not in selected:
-                numbers = {EVERY_REQUEST}  # nothing in the session is as it was recorded
-            selected[session] = frozenset((*selected.get(session, ()), *numbers))
-        return self._store.forgotten.forget(
-            selected, at=self._clock(), matching=text, dry_run=dry_run
-        )
+        found = self._store.forgotten.matching(text)
+        return self._store.forgotten.forget(found, at=self._clock(), matching=text, dry_run=dry_run)
 
     def undo(self, session: str = "", *, project: str = "") -> Sequence[SessionId]:
         """Allow forgotten sessions to be learned from again, and return them. Raises WrongInput if
@@ -77,14 +65,3 @@ class Removal:
             reason = self._store.sessions.no_match(project=project)
             raise UnknownSession(reason or "No session is stored, so nothing was learned.")
         return [overview.session.id for overview in found]
-
-    def _requests_containing(self, session: str, match: TextMatch) -> set[int]:
-        """Return the requests of a session with recorded messages that contain a text."""
-        messages = list(self._store.sessions.messages(session))
-        live = messages[opening_length(messages) :]
-        numbers = set()
-        for message, request in zip(live, requests(live).under, strict=True):
-            arguments = (call.arguments for call in message.tool_calls)
-            if match.holds(message.text, *arguments, request.text, request.answer):
-                numbers.add(request.number)
-        return numbers

@@ -1,19 +1,15 @@
 """Decides whether a recorded call may teach: what a person would have to confirm must not, however
 well it went. Shell commands, code and paths go through the rules of the gate, as seen from the
-folder in which the session worked; nothing on this machine is inspected. Excluded calls are listed,
-and so are patterns and episodes with text that instructs its reader.
+folder in which the session worked; nothing on this machine is inspected.
 """
 
-import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
-
-import msgspec
+from typing import Any
 
 from journeyman.gate.conditions import find_popular, loses_data
 from journeyman.gate.decision import ALLOW, Decision, rule, strongest
@@ -22,15 +18,8 @@ from journeyman.gate.paths import Places
 from journeyman.gate.rules import NETWORK, find_in_code, find_rules
 from journeyman.learning.agent_tools import Fields, find_call, parse_arguments, shell_command
 from journeyman.learning.commands import commands_of
-from journeyman.learning.sanitizer import (
-    find_pattern_suspicion,
-    pattern_id,
-    redacted_line,
-    summary,
-)
 from journeyman.outcomes.commands import command_of
-from journeyman.records import Call, KeptOut, KeptOutKind, Pattern, Session
-from journeyman.records.exclusions import LONGEST_KEPT_OUT
+from journeyman.records import Call
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.secret_values import PLACEHOLDER
 
@@ -81,9 +70,6 @@ _SECRET = Decision(
     answer="ask", rule="write.secret", reason="It writes a password, a key or a token into a file."
 )
 _UNCHECKED = "git.unchecked"
-_AFTER_UNCHECKED = Decision(
-    answer="ask", rule=_UNCHECKED, reason="It follows a step that skipped the project's checks."
-)
 
 
 @lru_cache(maxsize=512)
@@ -253,78 +239,21 @@ def _text(arguments: Mapping[str, Any], names: Iterable[str]) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class KeptOutList:
-    """What the rules exclude while a session is mined. What a person `released` is listed, and
-    teaches.
+class TeachingCheck:
+    """Tells which calls of a session may teach. After a step that skipped the project's checks, the
+    git commands for the same request may not.
     """
 
-    def __init__(self, session: Session, released: frozenset[str]) -> None:
-        self._session = session
-        self._released = released
-        self._entries: dict[str, KeptOut] = {}
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
         self._unchecked: set[int] = set()
 
-    @property
-    def entries(self) -> tuple[KeptOut, ...]:
-        return tuple(self._entries.values())
-
-    def may_teach(self, call: Call, number: int, *, is_ok: bool) -> Literal["", "safe", "released"]:
-        """Return whether a call for a request may teach, and whether only because a person released
-        it. A call that worked but must not teach is listed.
-        """
-        decision = why_unsafe(call.tool, call.arguments, self._session.cwd)
-        line = shell_command(call.tool, call.arguments)
+    def may_teach(self, call: Call, number: int) -> bool:
+        """Whether a call for a request may teach."""
+        decision = why_unsafe(call.tool, call.arguments, self._folder)
         if decision is None and number in self._unchecked:
-            commands = commands_of(line)
-            runs_git = any(command.name.split()[0] in ("git", "gh") for command in commands)
-            decision = _AFTER_UNCHECKED if runs_git else None
-        if decision is None:
-            return "safe"
-        kind: KeptOutKind = "command" if line else "call"
-        text = redacted_line(line or f"{call.tool} {call.arguments}")
-        key = _key(kind, text)
-        is_released = key in self._released
-        if decision.rule == _UNCHECKED and not is_released:
+            commands = commands_of(shell_command(call.tool, call.arguments))
+            return not any(command.name.split()[0] in ("git", "gh") for command in commands)
+        if decision is not None and decision.rule == _UNCHECKED:
             self._unchecked.add(number)
-        if is_ok:
-            self._list(key, kind, number, decision.rule, reason=decision.reason, text=text)
-        return "released" if is_released else ""
-
-    def reviewed(self, kind: KeptOutKind, pattern: Pattern, number: int) -> Pattern:
-        """Return the pattern as it may be stored. One in quarantine is listed, and leaves
-        quarantine if a person released it.
-        """
-        if not pattern.quarantined:
-            return pattern
-        texts = [pattern.intent]
-        for step in pattern.steps:
-            texts += (step.tool, step.arguments, step.result)
-        # From the redacted text: an excerpt of the original may cut a secret so that it is not
-        # recognised.
-        suspicion = find_pattern_suspicion(pattern.intent, pattern.steps)
-        evidence = suspicion.evidence if suspicion else pattern.intent
-        reason = suspicion.reason if suspicion else "Its text instructs its reader."
-        key = _key(kind, "\0".join(texts))
-        self._list(key, kind, number, pattern.quarantined, reason=reason, text=evidence)
-        if key not in self._released:
-            return pattern
-        id_ = pattern_id(pattern.kind, pattern.intent, pattern.steps)
-        return msgspec.structs.replace(pattern, id=id_, quarantined="")
-
-    def _list(
-        self, key: str, kind: KeptOutKind, number: int, rule: str, *, reason: str, text: str
-    ) -> None:
-        if key not in self._entries:
-            self._entries[key] = KeptOut(
-                key=key,
-                kind=kind,
-                rule=rule,
-                reason=reason,
-                text=summary(text, LONGEST_KEPT_OUT),
-                session=self._session.id,
-                number=number,
-            )
-
-
-def _key(kind: KeptOutKind, text: str) -> str:
-    return hashlib.sha256(f"{kind}\0{text}".encode()).hexdigest()[:16]
+        return decision is None

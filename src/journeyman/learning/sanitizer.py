@@ -1,20 +1,16 @@
-"""Turns mined or imported steps into a pattern that may be stored: redacts its texts, then cuts
-them to head and tail (in that order, because half a secret is not recognised), and marks text that
+"""Turns mined or imported steps into what may be stored: redacts their texts, then cuts them to
+head and tail (in that order, because half a secret is not recognised), and recognises text that
 instructs its reader.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
-from journeyman.learning.agent_tools import file_path, operation_of, shell_command
-from journeyman.learning.commands import commands_of
-from journeyman.records import Pattern, PatternId, PatternKind, Step
+from journeyman.records import Step
 from journeyman.redaction.instructions import Suspicion, find_suspicion
 from journeyman.redaction.redactor import Redactor
 from journeyman.text.display import replace_surrogates
@@ -46,26 +42,6 @@ that."""
 
 _JUDGED_OF_RESULT = 2_048
 """How much of them is searched for instructions: the agent has read all of it."""
-
-
-_COMPARED = 400
-"""How much of a text is compared: texts that share a beginning of this length count as alike."""
-
-_PARTICULAR = re.compile(
-    r"<[a-z_]+:\d+>"  # a placeholder of redaction
-    r"|[\w.+-]+@[\w-]+\.[\w.]+"
-    r"|[^\W_]*(?:_[^\W_]+)*_\d{2,}"  # mia_li_3668, credit_card_4421486
-    r"|(?:[^\W\d_]+\d|\d+[^\W\d_])[^\W_]*"  # letters and digits in one word: EHGLP3, 3rk2t9
-    r"|\d[\d.,:/-]*"
-)
-_MAY_BE_PARTICULAR = re.compile(r"[\d@]")
-_PATH = re.compile(
-    r"(?:~|\.{1,2}|[A-Za-z]:|<[a-z_]+:\d+>)?[/\\]?[\w.@+ -]*(?:[/\\][\w.@+ <>:*-]*)+"
-)
-_PATH_PARTS = 2
-"""How many last parts of a read file's path count: checkouts are in different places."""
-
-_NOT_A_WORD = re.compile(r"[^\w#]+")
 
 
 def joined_intent(request: str, answer: str = "") -> str:
@@ -110,11 +86,19 @@ def summary(text: str, limit: int = SUMMARY_LIMIT, *, unread: int = 0) -> str:
     return f"{head}{between}{marked}{between}{tail}"
 
 
-def clean_pattern(
-    kind: PatternKind, intent: str, steps: Sequence[Step], *, result_limit: int = SUMMARY_LIMIT
-) -> Pattern:
-    """Return a pattern of recorded steps. A tool name that contains a secret becomes one that no
-    host accepts.
+class Cleaned(NamedTuple):
+    """A request and the calls that served it as they may be stored, and why they may not be shown,
+    if so.
+    """
+
+    intent: str
+    steps: tuple[Step, ...]
+    suspicion: Suspicion | None
+
+
+def cleaned(intent: str, steps: Sequence[Step], *, result_limit: int = SUMMARY_LIMIT) -> Cleaned:
+    """Return recorded steps redacted and cut. A tool name that contains a secret becomes one that
+    no host accepts.
     """
     clean_intent, clean_steps = _redacted(intent, steps)
     clean_steps = tuple(
@@ -123,24 +107,9 @@ def clean_pattern(
         )
         for step, raw in zip(clean_steps, steps, strict=True)
     )
-    clean_intent = clipped_intent(clean_intent)
-    suspicion = find_pattern_suspicion(intent, steps)
-    rule = suspicion.rule if suspicion else ""
-    return Pattern(
-        id=pattern_id(kind, clean_intent, clean_steps, rule),
-        kind=kind,
-        intent=clean_intent,
-        steps=clean_steps,
-        quarantined=rule,
-    )
-
-
-def find_pattern_suspicion(intent: str, steps: Sequence[Step]) -> Suspicion | None:
-    """Return why a pattern of these steps, as recorded, belongs in quarantine; None if it
-    does not.
-    """
     suspicions = (suspicion_of(text) for text in _texts(steps))
-    return suspicion_of(intent, is_request=True) or next(filter(None, suspicions), None)
+    suspicion = suspicion_of(intent, is_request=True) or next(filter(None, suspicions), None)
+    return Cleaned(clipped_intent(clean_intent), clean_steps, suspicion)
 
 
 def _redacted(intent: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]]:
@@ -155,7 +124,6 @@ def _redacted(intent: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]
                 tool=redactor.text(replace_surrogates(step.tool)),
                 arguments=redactor.text(replace_surrogates(step.arguments)),
                 result=redactor.text(replace_surrogates(step.result)),
-                worked=step.worked,
             )
             for step in clean_steps
         )
@@ -194,54 +162,3 @@ def _texts(steps: Sequence[Step]) -> Iterator[str]:
         result = step.result
         yield from (step.tool, step.arguments, result[:_JUDGED_OF_RESULT])
         yield result[_JUDGED_OF_RESULT:][-_JUDGED_OF_RESULT:]
-
-
-def masked_text(text: str) -> str:
-    """Return a text in lower case, words only, with what is particular to one case masked."""
-    # Nothing particular contains a space, and most words have neither a digit nor an @.
-    plain = [
-        _PARTICULAR.sub("#", word) if _MAY_BE_PARTICULAR.search(word) else word
-        for word in text[: 2 * _COMPARED].split()
-    ]
-    return _NOT_A_WORD.sub(" ", " ".join(plain).casefold()).strip()[:_COMPARED]
-
-
-def pattern_id(
-    kind: PatternKind, intent: str, steps: Sequence[Step], quarantined: str = ""
-) -> PatternId:
-    """Return the id that equal work shares, with what is particular to one case masked: a rule on
-    the text, not a distance, so that merging is associative. A pattern in quarantine never shares
-    the id of a sound one.
-    """
-    work = [[step.tool, _work(step), step.worked] for step in steps]
-    key: list[str | int] = [kind, masked_text(intent)] if kind == "sequence" else [len(steps)]
-    key += [quarantined] if quarantined else []
-    content = json.dumps([*key, work], sort_keys=True)
-    return PatternId(hashlib.sha256(content.encode()).hexdigest()[:20])
-
-
-def _work(step: Step) -> Any:
-    commands = commands_of(shell_command(step.tool, step.arguments))
-    if commands:
-        return [[command.name, masked_text(command.form)] for command in commands]
-    path = file_path(step.tool, step.arguments)
-    if path and operation_of(step.tool, step.arguments) == "read":
-        return "/".join(path.replace("\\", "/").split("/")[-_PATH_PARTS:]).casefold()
-    try:
-        return _masked_value(json.loads(step.arguments))
-    except (ValueError, RecursionError):
-        return masked_text(step.arguments)
-
-
-def _masked_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _masked_value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        # How many passengers there are is particular; what is said about each is not.
-        items = [_masked_value(item) for item in value]
-        by_text = sorted((json.dumps(item, sort_keys=True), item) for item in items)
-        return list(dict(by_text).values())
-    if isinstance(value, str):
-        # Which file was read is particular; that one was read is not.
-        return "#" if _PATH.fullmatch(value) else masked_text(value)
-    return value if isinstance(value, bool) or value is None else "#"

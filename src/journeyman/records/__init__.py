@@ -14,9 +14,6 @@ from journeyman.records.episode import Remark as Remark
 from journeyman.records.episode import SearchKeys as SearchKeys
 from journeyman.records.episode import Trap as Trap
 from journeyman.records.episode import TrapReason as TrapReason
-from journeyman.records.exclusions import KeptOut as KeptOut
-from journeyman.records.exclusions import KeptOutKind as KeptOutKind
-from journeyman.records.exclusions import Quarantined as Quarantined
 from journeyman.records.fragment import Fragment as Fragment
 from journeyman.records.fragment import LogEvent as LogEvent
 from journeyman.records.fragment import LogState as LogState
@@ -44,7 +41,6 @@ from journeyman.records.pattern import ImportedTemplate as ImportedTemplate
 from journeyman.records.pattern import LateChange as LateChange
 from journeyman.records.pattern import Pattern as Pattern
 from journeyman.records.pattern import PatternId as PatternId
-from journeyman.records.pattern import PatternKind as PatternKind
 from journeyman.records.pattern import PatternType as PatternType
 from journeyman.records.pattern import Step as Step
 from journeyman.records.pattern import Template as Template

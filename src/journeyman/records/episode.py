@@ -7,8 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from journeyman.records.exclusions import KeptOut
-from journeyman.records.pattern import Pattern, Step
+from journeyman.records.pattern import Step
 from journeyman.records.session import SessionId
 
 Ending = Literal["well", "failed", "rejected", "interrupted", "unknown"]
@@ -98,8 +97,8 @@ class Observations(Struct, frozen=True, array_like=True, gc=False):
 
 class Episode(Struct, frozen=True, kw_only=True):
     """One request and its result. `number` counts the requests of the session. `steps` are the
-    decisive calls in order, all successful; the first serves as an example if the episode
-    `teaches`.
+    decisive calls in order, all successful, if the episode `teaches`. The request is empty if the
+    episode has text that instructs its reader.
     """
 
     session: SessionId
@@ -112,18 +111,16 @@ class Episode(Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     observed: Observations = Observations()
     tokens: int = 0
-    quarantined: str = ""
 
     @property
     def teaches(self) -> bool:
         """Whether the episode may be shown as an example."""
-        return self.ending == "well" and bool(self.steps) and not self.quarantined
+        return self.ending == "well" and bool(self.steps)
 
 
 class MinedSession(Struct, frozen=True, kw_only=True):
     """What one session teaches, and the state of the session when it was mined: its digest, outcome
-    and end reason. `reason` says why it teaches nothing, if it does not. `released` are the keys in
-    `kept_out` that a person had released: these are learned nevertheless.
+    and end reason. `reason` says why it teaches nothing, if it does not.
     """
 
     session: SessionId
@@ -132,9 +129,6 @@ class MinedSession(Struct, frozen=True, kw_only=True):
     end_reason: str = ""
     reason: str = ""
     episodes: tuple[Episode, ...] = ()
-    patterns: tuple[Pattern, ...] = ()
-    kept_out: tuple[KeptOut, ...] = ()
-    released: frozenset[str] = frozenset()
 
 
 class SearchKeys(Struct, frozen=True, kw_only=True, gc=False):

@@ -1,5 +1,5 @@
-"""Patterns: calls worth repeating, with the intent before them and a summary of their results, all
-redacted; and templates, which are named, versioned sets of patterns with their own copies.
+"""Patterns: the calls that served a request, with summaries of their results, all redacted; and
+templates, which are named, versioned sets of patterns with their own copies.
 """
 
 from typing import Literal, NewType
@@ -10,56 +10,37 @@ from journeyman.records.session import SessionId
 
 PatternId = NewType("PatternId", str)
 
-PatternKind = Literal["first_try", "recovery", "sequence", "final"]
-"""`first_try`: a call that worked immediately. `recovery`: a failed call and its corrected
-successor with the same tool. `sequence`: the few calls that together served one request. `final`:
-the last call before the agent finished."""
-
 PatternType = Literal["code", "file", "research", "mixed"]
-"""The type of task that a pattern or a template is for."""
+"""The type of task that a template is for."""
 
 
 class Step(Struct, frozen=True, kw_only=True, gc=False):
-    """One call of a pattern. `arguments` is a JSON object as text, `result` the head and tail of
-    the recorded result. `worked` is false only for the first step of a recovery.
+    """One call of a pattern, which worked. `arguments` is a JSON object as text, `result` the head
+    and tail of the recorded result.
     """
 
     tool: str
     arguments: str = "{}"
     result: str = ""
-    worked: bool = True
 
 
 class Pattern(Struct, frozen=True, kw_only=True):
-    """What worked, and how often it was seen.
+    """What worked, and how often work with the same tools and programs was seen.
 
-    The id identifies the content without its specific values, so that equal work has one id
-    wherever it was recorded. `source` is the recorder of the session whose version is shown: the
-    tools are that agent's. `sessions` names the first few of the `session_count` sessions with the
-    pattern. `quarantined` names the rule that excluded the pattern from every opening. `tokens` is
-    an estimate of what its messages cost in an opening.
+    `source` is the recorder of the session whose version is shown: the tools are that agent's.
+    `sessions` names that session, and `id` the request in it; both are empty for a pattern from a
+    file. `tokens` is an estimate of what its messages cost in an opening.
     """
 
-    id: PatternId
-    kind: PatternKind
+    id: PatternId = PatternId("")
     intent: str
     steps: tuple[Step, ...]
-    task_type: PatternType = "mixed"
     source: str = ""
     times: int = 1
     session_count: int = 1
     sessions: tuple[SessionId, ...] = ()
-    models: tuple[str, ...] = ()
-    first_seen: float | None = None
-    last_seen: float | None = None
+    at: float | None = None
     tokens: int = 0
-    quarantined: str = ""
-
-    @property
-    def age(self) -> tuple[float, str]:
-        """The sort key for sightings of one pattern: the earliest comes first and is shown."""
-        at = float("inf") if self.first_seen is None else self.first_seen
-        return at, min(self.sessions, default="")
 
     @property
     def tools(self) -> tuple[str, ...]:

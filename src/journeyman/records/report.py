@@ -78,33 +78,27 @@ class LogLocation(Struct, frozen=True, kw_only=True):
 
 class LearnReport(Struct, frozen=True, kw_only=True):
     """The state after learning. `mined` counts the sessions that were new or changed, `teaching`
-    the sessions, of all, that may be learned from, and `reasons` why the others may not. `kinds`
-    counts the patterns by kind; `quarantined` counts what rules excluded and no person has decided
-    on.
+    the sessions, of all, that may be learned from, and `reasons` why the others may not. `examples`
+    counts the requests that ended well and whose calls may be shown.
     """
 
     sessions: int
     mined: int
     teaching: int
     reasons: dict[str, int]
-    patterns: int
-    kinds: dict[str, int]
-    quarantined: int
+    examples: int
     seconds: float = 0.0
 
 
 def learn_report(
-    reasons: Mapping[str, int], counts: Mapping[str, int], *, mined: int, seconds: float
+    reasons: Mapping[str, int], examples: int, *, mined: int, seconds: float
 ) -> LearnReport:
-    """Build the report from the counts of sessions by reason and of patterns by kind."""
-    kinds = {kind: count for kind, count in sorted(counts.items()) if kind != "quarantined"}
+    """Build the report from the counts of sessions by reason."""
     return LearnReport(
         sessions=sum(reasons.values()),
         mined=mined,
         teaching=reasons.get("", 0),
         reasons={reason: count for reason, count in sorted(reasons.items()) if reason},
-        patterns=sum(kinds.values()),
-        kinds=kinds,
-        quarantined=counts.get("quarantined", 0),
+        examples=examples,
         seconds=seconds,
     )

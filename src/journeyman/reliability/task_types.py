@@ -22,9 +22,6 @@ calls."""
 DOMINANT_PERCENT = 60
 """A type dominates if it has more than this percentage of all calls."""
 
-TYPES_VERSION = 2
-"""Raise this with every change that can give a session another type."""
-
 TABLE: dict[ToolType, str] = {
     "code": """
         terminal execute_code process process_manage

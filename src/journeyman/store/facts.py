@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from journeyman.records.fact import FactDecision
 from journeyman.records.project import is_in_project
 from journeyman.store.engine import Repository
-from journeyman.store.patterns import bump_revision
+from journeyman.store.episodes import bump_revision
 from journeyman.store.rows import record_of, storable
 from journeyman.store.tables import fact_decisions
 

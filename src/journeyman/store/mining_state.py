@@ -6,13 +6,16 @@ import sqlalchemy as sa
 
 from journeyman.records import MinedSession, SearchKeys, SessionId
 from journeyman.store.engine import Repository
-from journeyman.store.episodes import EpisodeKey, episode_values
-from journeyman.store.patterns import bump_revision, pattern_values, wait_for_learners
-from journeyman.store.quarantine import without_stale_decisions
+from journeyman.store.episodes import (
+    EpisodeKey,
+    bump_revision,
+    episode_values,
+    wait_for_learners,
+)
 from journeyman.store.removals import without_forgotten
 from journeyman.store.rows import delete_in, select_in, values_of
 from journeyman.store.session_filters import conditions
-from journeyman.store.tables import episodes, kept_out, mined, patterns, sessions
+from journeyman.store.tables import episodes, mined, sessions
 
 _MINED_STATE = ("digest", "outcome", "end_reason")
 
@@ -47,17 +50,27 @@ class MiningState(Repository):
         rows = self._read_in("reading sessions", query, sessions.c.id, session_ids)
         return {row.id: row.reason for row in rows}
 
+    def counts(self) -> dict[str, int]:
+        """Return the number of mined sessions by the reason why they teach nothing, under "" those
+        that teach.
+        """
+        query = sa.select(mined.c.reason, sa.func.count().label("sessions")).group_by(
+            mined.c.reason
+        )
+        rows = self._read("counting what was learned", query)
+        return {row.reason: row.sessions for row in rows}
+
     def save(
         self, rules: str, results: Sequence[MinedSession], keys: Mapping[EpisodeKey, SearchKeys]
     ) -> None:
         """Replace what these sessions taught before, completely or not at all. Left out, and so
         still missing, are sessions that changed or were deleted in the meantime, and those in which
-        a person has since forgotten or released something, or withdrawn a release.
+        a person has since forgotten something.
         """
         with self._writing("storing what was learned", erases=True) as connection:
             wait_for_learners(connection)
             remembered = without_forgotten(connection, {each.session: each for each in results})
-            mined_by_row = _unchanged(connection, without_stale_decisions(connection, remembered))
+            mined_by_row = _unchanged(connection, remembered)
             if not mined_by_row:
                 return
             by_table = {
@@ -65,16 +78,6 @@ class MiningState(Repository):
                     episode_values(row, episode, keys[episode.session, episode.number])
                     for row, session in mined_by_row.items()
                     for episode in session.episodes
-                ],
-                patterns: [
-                    pattern_values(row, pattern)
-                    for row, session in mined_by_row.items()
-                    for pattern in session.patterns
-                ],
-                kept_out: [
-                    values_of(entry, kept_out, session_row=row)
-                    for row, session in mined_by_row.items()
-                    for entry in {entry.key: entry for entry in session.kept_out}.values()
                 ],
                 mined: [
                     values_of(session, mined, session_row=row, rules=rules)

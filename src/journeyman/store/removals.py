@@ -3,7 +3,7 @@ learned again is recorded. The recorded sessions stay.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -13,10 +13,14 @@ import msgspec
 import sqlalchemy as sa
 
 from journeyman.records import MinedSession, Pattern, SessionId, Template
-from journeyman.records.exclusions import EVERY_REQUEST, Forgotten, ForgottenSession
+from journeyman.records.forgetting import EVERY_REQUEST, Forgotten, ForgottenSession
 from journeyman.store.engine import Repository
-from journeyman.store.episodes import decode_observed
-from journeyman.store.patterns import bump_revision, remove_learned, wait_for_learners
+from journeyman.store.episodes import (
+    bump_revision,
+    decode_observed,
+    remove_learned,
+    wait_for_learners,
+)
 from journeyman.store.rows import (
     batches,
     decode_steps,
@@ -29,9 +33,7 @@ from journeyman.store.tables import (
     episodes,
     fact_decisions,
     forgotten,
-    kept_out,
     mined,
-    patterns,
     sessions,
     templates,
 )
@@ -94,31 +96,24 @@ class ForgottenRequests(Repository):
             for id_, numbers in times.items()
         ]
 
-    def matching(self, text: str) -> tuple[RequestNumbers, frozenset[SessionId]]:
-        """Find a text in what was learned: the requests with it in an episode or an exclusion, and
-        the sessions with it in a pattern.
-        """
+    def matching(self, text: str) -> RequestNumbers:
+        """Return the requests with a text in what they taught."""
         match, requests = TextMatch(text), defaultdict[SessionId, set[int]](set)
         episode_texts = sa.select(
             sessions.c.id, *episodes.c["number", "request", "observed", "steps"]
         ).join(sessions)
-        excluded_texts = sa.select(sessions.c.id, kept_out.c.number, kept_out.c.text).join(sessions)
         with self._reading("reading what is forgotten") as connection:
             for row in connection.execute(episode_texts, **_STREAMED):
                 if match.holds(row.request, decode_observed(row.observed), decode_steps(row.steps)):
                     requests[row.id].add(row.number)
-            for row in connection.execute(excluded_texts, **_STREAMED):
-                if match.holds(row.text):
-                    requests[row.id].add(row.number)
-            seen = frozenset(row.session for row in _patterns_holding(connection, match))
-        return dict(requests), seen
+        return dict(requests)
 
     def forget(
         self, requests: RequestNumbers, *, at: float, matching: str = "", dry_run: bool = False
     ) -> Forgotten:
-        """Remove what was learned from these requests, and with `matching` also every pattern and
-        every part of a template that contains the text; completely or not at all. A `dry_run`
-        removes nothing, and returns what would be removed.
+        """Remove what was learned from these requests, and with `matching` also every part of a
+        template that contains the text; completely or not at all. A `dry_run` removes nothing, and
+        returns what would be removed.
         """
         with self._writing("forgetting", erases=True) as connection:
             wait_for_learners(connection)
@@ -154,14 +149,9 @@ def without_forgotten(
     for id_, numbers in _forgotten(connection, results).items():
         session = results[id_]
         if EVERY_REQUEST in numbers:
-            remembered[id_] = msgspec.structs.replace(
-                session, reason=FORGOTTEN_REASON, episodes=(), patterns=(), kept_out=()
-            )
+            remembered[id_] = msgspec.structs.replace(session, reason=FORGOTTEN_REASON, episodes=())
         elif any(episode.number in numbers for episode in session.episodes):
             del remembered[id_]
-        else:
-            excluded = tuple(entry for entry in session.kept_out if entry.number not in numbers)
-            remembered[id_] = msgspec.structs.replace(session, kept_out=excluded)
     return remembered
 
 
@@ -178,9 +168,6 @@ def _remove(
         connection.execute(mined.update().where(this).values(reason=FORGOTTEN_REASON))
     removed = remove_learned(connection, whole)
     if match is not None:
-        holding = [row.row_id for row in _patterns_holding(connection, match)]
-        delete_in(connection, patterns.c.row_id, holding)
-        removed["patterns"] += len(holding)
         for decision in connection.execute(fact_decisions.select()).all():
             if match.holds(decision.text):
                 same = fact_decisions.c.project == decision.project
@@ -201,22 +188,16 @@ def _remove(
     return Forgotten(
         sessions=tuple(sorted(row.id for row in rows)),
         projects=tuple(sorted({row.project for row in rows} - {""})),
-        episodes=removed["episodes"],
-        patterns=removed["patterns"],
-        kept_out=removed["kept_out"],
+        episodes=removed,
         templates_changed=changed,
         templates_deleted=deleted,
         template_patterns=dropped,
     )
 
 
-def _remove_requests(
-    connection: sa.Connection, session_row: int, numbers: Collection[int]
-) -> Counter[str]:
-    removed: Counter[str] = Counter()
-    for table in (episodes, kept_out):
-        these = (table.c.session_row == session_row) & table.c.number.in_(numbers)
-        removed[table.name] = connection.execute(table.delete().where(these)).rowcount
+def _remove_requests(connection: sa.Connection, session_row: int, numbers: Collection[int]) -> int:
+    these = (episodes.c.session_row == session_row) & episodes.c.number.in_(numbers)
+    removed = connection.execute(episodes.delete().where(these)).rowcount
     connection.execute(mined.delete().where(mined.c.session_row == session_row))
     return removed
 
@@ -269,14 +250,6 @@ def _without(
     if not kept and (template.patterns or not texts.get("addendum", template.addendum)):
         return None
     return msgspec.structs.replace(template, patterns=kept, **texts)
-
-
-def _patterns_holding(connection: sa.Connection, match: TextMatch) -> list[Any]:
-    """Return the row and the session of each pattern that contains a text."""
-    columns = patterns.c["row_id", "intent", "steps"]
-    query = sa.select(*columns, sessions.c.id.label("session")).join(sessions)
-    found = connection.execute(query, **_STREAMED)
-    return [row for row in found if match.holds(row.intent, decode_steps(row.steps))]
 
 
 def _forgotten(

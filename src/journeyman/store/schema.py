@@ -14,7 +14,7 @@ from journeyman.records.errors import StoreUnavailable
 from journeyman.store import confirmation_tables, jobs  # noqa: F401 - they add their tables
 from journeyman.store.tables import metadata, revisions, schema_version
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raise this with every change of a table."""
 
 
@@ -55,7 +55,7 @@ def _is_current(connection: sa.Connection) -> bool:
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection, checkfirst=False)
     connection.execute(schema_version.insert(), {"number": SCHEMA_VERSION})
-    connection.execute(revisions.insert(), {"name": "patterns", "number": 0})
+    connection.execute(revisions.insert(), {"name": "learned", "number": 0})
     statements = _SQLITE_SEARCH if connection.dialect.name == "sqlite" else _POSTGRESQL_SEARCH
     for statement in (*_PARTIAL_INDEXES, *statements):
         connection.exec_driver_sql(statement)

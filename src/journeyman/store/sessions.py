@@ -31,7 +31,7 @@ from journeyman.records.fragment import ExportedSession
 from journeyman.store import rows
 from journeyman.store.copies import holders_of_copies, refresh
 from journeyman.store.engine import Repository
-from journeyman.store.patterns import remove_learned, wait_for_learners
+from journeyman.store.episodes import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
 from journeyman.store.search import erase_deleted_words, find_messages
 from journeyman.store.session_filters import SessionFilters, conditions, why_no_match

@@ -3,8 +3,7 @@ learned from them, reviews, confirmations, jobs and sessions of hosts, and to tr
 write sessions.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -19,8 +18,6 @@ from journeyman.store.facts import FactDecisions
 from journeyman.store.host_sessions import HostSessions
 from journeyman.store.jobs import Jobs
 from journeyman.store.mining_state import MiningState
-from journeyman.store.patterns import Patterns
-from journeyman.store.quarantine import Quarantine
 from journeyman.store.removals import ForgottenRequests
 from journeyman.store.reviews import Reviews
 from journeyman.store.schema import prepare_schema
@@ -43,7 +40,6 @@ class Store(Repository):
         *,
         busy_timeout_s: float = 30.0,
         only_looking: bool = False,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(connect(url, busy_timeout_s=busy_timeout_s))
         try:
@@ -58,9 +54,7 @@ class Store(Repository):
         self.learned = MiningState(self._engine)
         self.episodes = Episodes(self._engine)
         self.facts = FactDecisions(self._engine)
-        self.patterns = Patterns(self._engine)
         self.templates = Templates(self._engine)
-        self.quarantine = Quarantine(self._engine, clock)
         self.forgotten = ForgottenRequests(self._engine)
         self.reviews = Reviews(self._engine)
         self.confirmations = Confirmations(self._engine)

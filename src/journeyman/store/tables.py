@@ -156,29 +156,13 @@ deleted = table(
     sa.Column("id", sa.Text, primary_key=True),
 )
 
-
-patterns = table(
-    "patterns",
-    row_id(),
-    of_session(nullable=False),
-    text("id", index=True),
-    *texts("kind", "task_type", "quarantined"),
-    *columns(sa.Integer, "tokens", "times", nullable=False),
-    *columns(sa.Double, "first_seen", "last_seen"),
-    *texts("models", "intent", "steps"),
-    sa.UniqueConstraint("session_row", "id", name="one_pattern_a_session"),
-    # Hooks count patterns, and must not read them for it.
-    sa.Index("patterns_by_kind", "quarantined", "kind", "id"),
-    sqlite_autoincrement=True,
-)
-
 episodes = table(
     "episodes",
     row_id(),
     of_session(nullable=False),
     sa.Column("number", sa.Integer, nullable=False),
     sa.Column("at", sa.Double),
-    *texts("ending", "quarantined"),
+    text("ending"),
     sa.Column("tokens", sa.Integer, nullable=False),
     # The search index, and what the episode shows; read without the texts below.
     *columns(sa.LargeBinary, "words", "call_words", "vector", "call_vector", nullable=False),
@@ -194,23 +178,6 @@ mined = table(
     text("digest"),
     sa.Column("outcome", sa.Double),
     *texts("end_reason", "rules", "reason"),
-)
-
-kept_out = table(
-    "kept_out",
-    of_session(primary_key=True),
-    sa.Column("key", sa.Text, primary_key=True, index=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    *texts("kind", "rule", "reason", "text"),
-)
-
-quarantine_decisions = table(
-    "quarantine_decisions",
-    # By key alone: a decision applies to every session with it, including future ones.
-    sa.Column("key", sa.Text, primary_key=True),
-    text("decision"),
-    sa.Column("decided_at", sa.Double, nullable=False),
-    text("decided_by"),
 )
 
 forgotten = table(
@@ -249,7 +216,7 @@ schema_version = table(
 
 revisions = table(
     "revisions",
-    # Grows whenever the named data changes, so that stale copies are recognised.
+    # Grows whenever what was learned changes, so that stale copies are recognised.
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("number", sa.BigInteger, nullable=False),
 )

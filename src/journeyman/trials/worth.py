@@ -17,17 +17,16 @@ from journeyman.experience.facts import ProjectFacts, person_of
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import shell_command
 from journeyman.learning.commands import commands_of, subject_of
-from journeyman.learning.observations import check_kind, observe_call, used_files
+from journeyman.learning.observations import check_kind, used_files
 from journeyman.models.embedder import Embedder
 from journeyman.records.fact import Fact, FactKind
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
+from journeyman.trials.credit import first_files, needless_calls, possible_savings, repairs
 from journeyman.trials.replay import (
-    Event,
     RecordedCheckout,
     RecordedSession,
     instructions_in,
-    is_search,
     missing_path,
     read_session,
 )
@@ -35,7 +34,6 @@ from journeyman.trials.replay import (
 OURS = "ours"
 _MOST_LISTED = 20
 _COMMITS = 30
-_REACH = 12
 _RESAMPLES, _SEED = 2_000, 20_260_101
 _CASES = 20
 _FIRST_FILES = 10
@@ -105,6 +103,7 @@ class Hint(Struct, frozen=True, kw_only=True):
 class Worth(Struct, frozen=True, kw_only=True):
     """The measurement of one project. `ceiling` is what could have been made needless at the most:
     searches before a file was found, and calls that failed for a lasting reason, per session.
+    `alarms` are the unrelated requests that would now be told something, with what.
     """
 
     project: str
@@ -118,6 +117,7 @@ class Worth(Struct, frozen=True, kw_only=True):
     repeated: tuple[str, ...]
     hints: tuple[Hint, ...]
     cases: tuple[Case, ...]
+    alarms: tuple[tuple[str, str], ...] = ()
 
 
 class _Told(NamedTuple):
@@ -140,10 +140,12 @@ def measure_worth(
     *,
     kinds: AbstractSet[FactKind] | None = None,
     other: str = "",
+    unrelated: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Worth | None:
     """Measure what facts are worth in a project; None if it has too few sessions. What is told in
-    the `other` project, wherever it fits, is one of the alternatives.
+    the `other` project, wherever it fits, is one of the alternatives. `unrelated` requests have
+    nothing to do with the project.
     """
     overviews = store.sessions.list(project=project, subagents=False, bots=False)
     found = sorted(overviews, key=lambda one: (one.session.started_at or 0.0, one.session.id))
@@ -155,7 +157,8 @@ def measure_worth(
         rows[row.session].append(row)
     facts = ProjectFacts(other, store.episodes.rows(other)) if other else None
     placebo = Moments(facts, UnknownCheckout()).start() if facts else None
-    return _Replay(store, project, recorded, rows, kinds=kinds, placebo=placebo).run(progress)
+    replay = _Replay(store, project, recorded, rows, kinds=kinds, placebo=placebo)
+    return replay.run(progress, unrelated)
 
 
 class _Replay:
@@ -186,7 +189,7 @@ class _Replay:
         self._repeated: list[str] = []
         self._start_tokens = 0
 
-    def run(self, progress: Callable[[int, int], None]) -> Worth:
+    def run(self, progress: Callable[[int, int], None], unrelated: Sequence[str]) -> Worth:
         known: list[EpisodeRow] = []
         for number, recorded in enumerate(self._recorded):
             if number:
@@ -194,6 +197,8 @@ class _Replay:
             known += self._rows.get(recorded.session.id, [])
             self._checkout.note(recorded)
             progress(number + 1, len(self._recorded))
+        moments = Moments(ProjectFacts(self._project, known), self._checkout, kinds=self._kinds)
+        answers = [(text, moments.prompt(text).text) for text in unrelated]
         return Worth(
             project=self._project,
             sessions=len(self._recorded) - 1,
@@ -209,6 +214,7 @@ class _Replay:
             repeated=tuple(self._repeated),
             hints=tuple(self._hints),
             cases=tuple(self._cases[-_CASES:]),
+            alarms=tuple((text, answer) for text, answer in answers if answer),
         )
 
     def _request_of(self, row: int) -> str:
@@ -242,8 +248,8 @@ class _Replay:
             self._scores[name].append(self._scored(recorded, plain, name)._replace(tokens=tokens))
         self._check(told, recorded)
         self._count_shares(recorded, told, facts)
-        self._ceiling.append(_ceiling(recorded))
-        files, failed = _first_files(recorded), _failures(recorded)
+        self._ceiling.append(possible_savings(recorded))
+        files, failed = first_files(recorded), _failures(recorded)
         request = next((event.prompt for event in recorded.events if event.prompt), "")
         self._cases.append(
             Case(
@@ -262,24 +268,24 @@ class _Replay:
         start = moments.start()
         told = [_Told(fact, "start", -1) for fact in start.facts]
         texts = [start.text] if start.text else []
-        shown = {fact.id for fact in start.facts}
+        shown, at_calls = {fact.id for fact in start.facts}, set[str]()
 
-        def take(advice: Advice, at: int) -> None:
+        def take(advice: Advice, at: int, seen: set[str]) -> None:
             told.extend(_Told(fact, advice.moment, at) for fact in advice.facts)
-            shown.update(fact.id for fact in advice.facts)
+            seen.update(fact.id for fact in advice.facts)
             texts.extend([advice.text] if advice.text else [])
 
         for at, event in enumerate(recorded.events):
             if event.prompt:
-                take(moments.prompt(event.prompt, shown), at)
+                take(moments.prompt(event.prompt, shown), at, shown)
             elif event.call is not None and event.verdict is not None:
-                before = moments.call(event.call, shown)
+                before = moments.call(event.call, at_calls)
                 self._hint(before, recorded, at)
-                take(before, at)  # the context arrives with the result of the call
+                take(before, at, at_calls)  # the context arrives with the result of the call
                 if event.verdict.is_error:
-                    after = moments.failure(event.call, shown)
+                    after = moments.failure(event.call, at_calls)
                     self._hint(after, recorded, at)
-                    take(after, at)
+                    take(after, at, at_calls)
         return told, texts, start
 
     def _hint(self, advice: Advice, recorded: RecordedSession, at: int) -> None:
@@ -306,9 +312,9 @@ class _Replay:
         findings = [one for one in told if one.fact.kind == "finding"][:1]
         for fact, moment, at in (*(one for one in told if one.fact.kind != "finding"), *findings):
             if fact.kind == "finding":  # one line names them all
-                calls, used = _repairs(recorded.events, rules, at)
+                calls, used = repairs(recorded.events, rules, at)
             else:
-                calls, used = _needless(recorded, fact, at)
+                calls, used = needless_calls(recorded, fact, at)
             new = calls - credited
             credited |= new
             unused += not used
@@ -379,7 +385,7 @@ class _Replay:
         early = [fact for fact, _, at in told if at <= until]
         session = recorded.session
         person = person_of(session.cwd)
-        files = set(_first_files(recorded))
+        files = set(first_files(recorded))
         named = [
             path for fact in early if fact.kind in ("place", "continuity") for path in fact.present
         ]
@@ -421,164 +427,6 @@ class _Replay:
             self._shares["the right test command where a wrong one was tried"].append(
                 (int(right), 1)
             )
-
-
-def _needless(recorded: RecordedSession, fact: Fact, at: int) -> tuple[set[int], bool]:
-    """Return the calls after `at` that a fact makes needless, and whether it was used at all."""
-    events, folder = recorded.events, recorded.session.cwd
-    if fact.kind in ("place", "continuity"):
-        return _searches(events, fact.present or (fact.subject,), folder, at)
-    if fact.kind == "command":
-        return _wrong_attempts(events, fact.subject, at)
-    if fact.kind == "trap":
-        for number, event in _calls(events, at):
-            if event.verdict is not None and event.verdict.is_error and _meets(event, fact, folder):
-                return _until_end(events, number, fact), True
-        return set(), _uses(events, subject_of(fact.remedy), at)
-    return set(), True
-
-
-def _searches(
-    events: Sequence[Event], paths: Iterable[str], folder: str, at: int
-) -> tuple[set[int], bool]:
-    """Return the searches that found one of the files, before it was first used."""
-    wanted, credited, used = {*paths}, set[int](), False
-    pending: list[tuple[int, Event]] = []
-    for number, event in enumerate(events):
-        if event.call is None:
-            continue
-        found = wanted.intersection(used_files(event.call, folder))
-        if found and number > at and event.verdict is not None and not event.verdict.is_error:
-            used = True
-            for path in found:
-                name = path.rpartition("/")[2]
-                credited |= {
-                    earlier
-                    for earlier, one in pending
-                    if one.call and name in f"{one.call.arguments}{one.call.result}"
-                }
-            wanted -= found
-        elif is_search(event.call) and number > at:
-            pending.append((number, event))
-    return credited, used
-
-
-def _wrong_attempts(events: Sequence[Event], subject: str, at: int) -> tuple[set[int], bool]:
-    """Return the failed attempts with other commands of its kind before a command was used."""
-    kind, failed = check_kind(subject), set[int]()
-    for number, event in _calls(events, at):
-        names = _names(event)
-        if subject in {subject_of(name) for name in names}:
-            return failed, True
-        is_attempt = kind is not None and any(check_kind(name) == kind for name in names)
-        if (
-            is_attempt
-            and event.verdict is not None
-            and event.verdict.is_error
-            and _is_missing(event)
-        ):
-            failed.add(number)
-    return set(), False
-
-
-def _until_end(events: Sequence[Event], number: int, fact: Fact) -> set[int]:
-    """Return a failed call, and the failures and searches after it until its end was reached."""
-    needless, remedy = {number}, subject_of(fact.remedy) if fact.remedy else ""
-    for later, event in _calls(events[: number + 1 + _REACH], number):
-        text = event.call.arguments if event.call else ""
-        if not remedy or remedy in text:
-            break
-        if event.call and event.verdict and (event.verdict.is_error or is_search(event.call)):
-            needless.add(later)
-    return needless if remedy else {number}
-
-
-def _calls(events: Sequence[Event], after: int) -> Iterable[tuple[int, Event]]:
-    return (
-        (number, event)
-        for number, event in enumerate(events)
-        if number > after and event.call is not None
-    )
-
-
-def _names(event: Event) -> list[str]:
-    call = event.call
-    line = shell_command(call.tool, call.arguments) if call else ""
-    return [command.name for command in commands_of(line)]
-
-
-def _uses(events: Sequence[Event], subject: str, at: int) -> bool:
-    return bool(subject) and any(
-        subject in {subject_of(name) for name in _names(event)} for _, event in _calls(events, at)
-    )
-
-
-def _meets(event: Event, fact: Fact, folder: str) -> bool:
-    """Whether a failed call is the one that a trap is about."""
-    if event.call is None or event.verdict is None:
-        return False
-    return any(
-        fact.subject == (trap.failed if trap.tool == "shell" else f"{trap.tool}({trap.failed})")
-        for trap in observe_call(event.call, event.verdict, folder).traps
-    )
-
-
-def _is_missing(event: Event) -> bool:
-    if event.call is None or event.verdict is None:
-        return False
-    traps = observe_call(event.call, event.verdict, "").traps
-    return any(trap.reason in ("program", "option") for trap in traps)
-
-
-def _repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[set[int], bool]:
-    """Return the failed lints that reported nothing but known rules, with what followed until one
-    of the same command worked, and whether any of the rules came up.
-    """
-    needless, came_up = set[int](), False
-    for number, event in _calls(events, at):
-        if event.call is None or event.verdict is None or not event.verdict.is_error:
-            continue
-        found = observe_call(event.call, event.verdict, "").findings
-        reported = {one.rule for one in found if check_kind(one.command) != "test"}
-        came_up = came_up or bool(reported & rules)
-        if number in needless or not reported or not reported <= rules:
-            continue
-        command = found[0].command
-        needless.add(number)
-        for later, one in _calls(events[: number + 1 + _REACH], number):
-            needless.add(later)
-            worked = one.verdict is not None and one.verdict.status == "ok"
-            if worked and command in _names(one):
-                needless.discard(later)  # the check that is made anyway
-                break
-        else:
-            needless -= set(range(number + 1, number + 1 + _REACH))
-    return needless, came_up
-
-
-def _ceiling(recorded: RecordedSession) -> int:
-    """Return how many calls looked for something or failed for a lasting reason."""
-    folder = recorded.session.cwd
-    return sum(
-        is_search(event.call)
-        or (
-            event.verdict is not None
-            and event.verdict.is_error
-            and bool(observe_call(event.call, event.verdict, folder).traps)
-        )
-        for event in recorded.events
-        if event.call is not None
-    )
-
-
-def _first_files(recorded: RecordedSession) -> list[str]:
-    """Return the files that served the first request with any."""
-    folder = recorded.session.cwd
-    by_number: defaultdict[int, dict[str, None]] = defaultdict(dict)
-    for event in recorded.events:
-        if event.call is not None and event.verdict is not None and not event.verdict.is_error:
-            by_number[event.number] |= dict.fromkeys(used_files(event.call, folder))
-    return next((list(files) for _, files in sorted(by_number.items()) if files), [])
 
 
 def _failures(recorded: RecordedSession) -> list[str]:

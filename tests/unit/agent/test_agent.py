@@ -335,7 +335,6 @@ class TestWarmStart:
     def test_session_records_its_opening(self, store: Store) -> None:
         pattern = Pattern(
             id=PatternId("p1"),
-            kind="first_try",
             intent="Note b.",
             steps=(PatternStep(tool="note", arguments='{"text":"b"}', result='{"noted":"b"}'),),
         )

@@ -15,7 +15,7 @@ LIBRARY = experience(
     episode("s2", "Deploy the web shop to staging", use("fly deploy")),
     episode("s3", "The date parser test fails again, fix it", use("pytest"), ending="failed"),
     episode("s4", "Translate the welcome page to German", use("npm run i18n")),
-    episode("s5", "Deploy the shop again", use("fly deploy"), quarantined="asks for more"),
+    episode("s5", "Deploy the shop again", use("fly deploy"), ending="rejected"),
 )
 
 
@@ -42,7 +42,7 @@ def test_task_without_words_is_answered() -> None:
         assert {one.row for one in LIBRARY.nearest(task)} == {10, 13, 16, 19, 22}
 
 
-def test_only_what_ended_well_and_is_sound_may_be_an_example() -> None:
+def test_only_what_ended_well_may_be_an_example() -> None:
     assert LIBRARY.well_ended == {10, 13, 19}
 
 

@@ -78,8 +78,6 @@ def test_two_clean_sessions_confirm_a_fact() -> None:
 def test_commands_of_the_project(uses: list[CommandUse], text: str | None) -> None:
     rows = [episode(f"s{number}", "", one) for number, one in enumerate(uses)]
     assert texts(project_facts(*rows), "command") == ([text] if text else [])
-    # What ended in quarantine is no command of the project.
-    assert texts(project_facts(*(row._replace(quarantined="x") for row in rows)), "command") == []
 
 
 def test_rules_of_linters_and_failing_tests() -> None:
@@ -254,7 +252,26 @@ def test_likely_files() -> None:
     recent = project_facts(worked_on(1, "old.py"), worked_on(2, "new.py"))
     shares = recent.likely_files("main", "")
     assert (list(shares), shares["new.py"]) == (["new.py", "old.py"], 1.0)
+    used_often = episode("s3", "", FileUse("old.py", 4, 2), at=3.0)
+    twice = project_facts(worked_on(1, "old.py"), used_often, worked_on(4, "new.py"))
+    assert [*twice.likely_files("main", "")] == ["old.py", "new.py"]  # more use before later use
     assert [*map(person_of, ("/home/ana/app", "/Users/bob/x", "/srv/app"))] == ["ana", "bob", ""]
+
+
+def test_files_named_by_a_new_branch_are_likely() -> None:
+    facts = project_facts(
+        worked_on(1, "src/tax_rules.py"),
+        worked_on(2, "src/cart.py"),
+        worked_on(3, "src/page.py"),
+    )
+
+    def order(branch: str) -> list[str]:
+        return list(facts.likely_files(branch, "ana"))
+
+    assert order("ana/fix-tax-rules") == ["src/tax_rules.py", "src/page.py", "src/cart.py"]
+    # What is in every path tells nothing, and a main branch names nothing.
+    latest_first = ["src/page.py", "src/cart.py", "src/tax_rules.py"]
+    assert order("ana/src") == order("main") == latest_first
 
 
 def test_last_session_on_a_branch() -> None:

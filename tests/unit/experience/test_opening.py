@@ -12,23 +12,21 @@ from tests.validators import anthropic_faults, openai_faults, responses_faults, 
 
 from journeyman.experience.opening import Choice, Opening, call_ids_in
 from journeyman.learning.opening_text import call_ids, is_own_call_id
-from journeyman.records import Pattern, PatternId, Step
+from journeyman.records import Pattern, Step
 from journeyman.records.errors import WrongInput
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
-WRONG = Step(tool="book", arguments='{"seats": "2"}', result="Error: seats", worked=False)
+HOLD = Step(tool="book", arguments='{"seats": "2"}', result="Held.")
 BOOK = Step(tool="book", arguments='{"seats": 2}', result="Booked.")
 
 
 def choice(*steps: Step, intent: str = "Who is it?", reason: str = "It fits.") -> Choice:
-    kind = "first_try" if steps[0].worked else "recovery"
-    pattern = Pattern(id=PatternId(intent), kind=kind, intent=intent, steps=steps)  # type: ignore[arg-type]
-    return Choice(pattern=pattern, reason=reason)
+    return Choice(pattern=Pattern(intent=intent, steps=steps), reason=reason)
 
 
 OPENING = Opening(
     task="Book a seat",
-    choices=(choice(LOOK), choice(WRONG, BOOK, intent="Two seats", reason="A recovery.")),
+    choices=(choice(LOOK), choice(HOLD, BOOK, intent="Two seats", reason="It is near.")),
 )
 EMPTY = Opening(task="Book a seat", note="Nothing is similar enough.")
 ONLY_TEXT = Opening(task="Book a seat", addendum="Ask before you book.")
@@ -57,7 +55,7 @@ def ids_in(messages: list[dict[str, Any]]) -> list[str]:
 def test_patterns_reasons_and_system_note():
     # An opening lists its patterns and reasons.
     assert [pattern.intent for pattern in OPENING.patterns] == ["Who is it?", "Two seats"]
-    assert OPENING.reasons == ("It fits.", "A recovery.")
+    assert OPENING.reasons == ("It fits.", "It is near.")
     assert not OPENING.is_empty
 
     # The note to the model.
@@ -189,8 +187,8 @@ def test_id_depends_only_on_what_the_model_sees():
 
 def test_ids_are_stable_across_releases():
     """Prompt caches and recordings outlive a release: change these ids only on purpose."""
-    assert OPENING.id == "6a1724f510663b10"
-    assert ids_in(OPENING.messages()) == ["jmpn1JdfA", "jmoaLzS6y", "jmMi7TKpF"]
+    assert OPENING.id == "defadd36696a27f5"
+    assert ids_in(OPENING.messages()) == ["jmvZtoNmm", "jmrIEiPOq", "jmSGWbuzS"]
 
 
 def test_position_of_the_system_note():

@@ -5,17 +5,15 @@ from tests.tables import table
 
 from journeyman.experience import opening as forms
 from journeyman.learning.opening_text import closing_sentence
-from journeyman.records import Pattern, PatternId, Step
+from journeyman.records import Pattern, Step
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
 BOOK = Step(tool="book", arguments='{"seats": 2}', result="Booked.")
-WRONG = Step(tool="book", arguments='{"seats": "2"}', result="Error: seats", worked=False)
+HOLD = Step(tool="book", arguments='{"seats": "2"}', result="Held.")
 
 
-def pattern(*steps: Step, intent: str = "Book two seats", **other: object) -> Pattern:
-    kind = "first_try" if all(step.worked for step in steps) else "recovery"
-    fields = {"id": PatternId("p"), "kind": kind, "intent": intent, "steps": steps, **other}
-    return Pattern(**fields)  # type: ignore[arg-type]
+def pattern(*steps: Step, intent: str = "Book two seats") -> Pattern:
+    return Pattern(intent=intent, steps=steps)
 
 
 def shown(*steps: Step, intent: str = "Book two seats") -> list[forms.Example]:
@@ -70,20 +68,12 @@ def test_arguments_that_cannot_be_shown(arguments):
     ("unfit", "reason"),
     [
         (pattern(), "it has no calls"),
-        (pattern(LOOK, quarantined="injection.ignore"), "it is in quarantine (injection.ignore)"),
-        (pattern(WRONG), "it shows a failed call that no other call corrects"),
-        (pattern(LOOK, WRONG), "it shows a failed call that no other call corrects"),
-        (pattern(WRONG, WRONG, BOOK), "it shows a failed call that no other call corrects"),
-        (
-            pattern(WRONG, BOOK, kind="sequence"),
-            "it shows a failed call that no other call corrects",
-        ),
         (
             pattern(LOOK, Step(tool="web.search")),
             "no host accepts 'web.search' as the name of a tool",
         ),
     ],
-    ids=["empty", "quarantined", "failed", "failed last", "failed twice", "no recovery", "name"],
+    ids=["empty", "name"],
 )
 def test_patterns_that_cannot_be_shown(unfit, reason):
     assert forms.why_not_shown(unfit) == reason
@@ -92,24 +82,22 @@ def test_patterns_that_cannot_be_shown(unfit, reason):
 @table(
     ("steps", "sentence"),
     [
-        ((LOOK,), "Done with get_user."),
+        ((LOOK,), "That worked, and the work went on."),
         ((LOOK, LOOK), "Done with get_user."),
         ((LOOK, BOOK), "Done with get_user, then book."),
-        ((WRONG, BOOK), "Done with book; the second call corrected the first."),
         (
             tuple(Step(tool=f"t{number}") for number in range(7)),
             "Done with t0, then t1, then t2, then t3, then t4, and 2 more.",
         ),
     ],
-    ids=["one", "same", "two", "recovery", "many"],
+    ids=["one", "same", "two", "many"],
 )
 def test_closing_sentence(steps, sentence):
-    assert closing_sentence("sequence", steps) == sentence
-    assert closing_sentence("first_try", steps) == "That worked, and the work went on."
+    assert closing_sentence(steps) == sentence
 
 
 def test_openai_form():
-    assert list(forms.example_messages("openai", shown(WRONG, BOOK), ["id1", "id2"])) == [
+    assert list(forms.example_messages("openai", shown(HOLD, BOOK), ["id1", "id2"])) == [
         {"role": "user", "content": "Book two seats"},
         {
             "role": "assistant",
@@ -122,7 +110,7 @@ def test_openai_form():
                 }
             ],
         },
-        {"role": "tool", "tool_call_id": "id1", "content": "Error: seats"},
+        {"role": "tool", "tool_call_id": "id1", "content": "Held."},
         {
             "role": "assistant",
             "content": None,
@@ -137,7 +125,7 @@ def test_openai_form():
         {"role": "tool", "tool_call_id": "id2", "content": "Booked."},
         {
             "role": "assistant",
-            "content": "Done with book; the second call corrected the first.",
+            "content": "Done with book.",
         },
     ]
 
@@ -161,28 +149,26 @@ def test_responses_form():
 
 
 def test_anthropic_form():
-    messages = list(forms.example_messages("anthropic", shown(WRONG, BOOK), ["id1", "id2"]))
+    messages = list(forms.example_messages("anthropic", shown(HOLD, BOOK), ["id1", "id2"]))
     assert [message["role"] for message in messages] == ["user", "assistant"] * 3
     assert messages[1]["content"] == [
         {"type": "tool_use", "id": "id1", "name": "book", "input": {"seats": "2"}}
     ]
-    failed, worked = messages[2]["content"], messages[4]["content"]
-    assert failed == [
-        {"type": "tool_result", "tool_use_id": "id1", "content": "Error: seats", "is_error": True}
-    ]
-    assert worked == [{"type": "tool_result", "tool_use_id": "id2", "content": "Booked."}]
+    first, second = messages[2]["content"], messages[4]["content"]
+    assert first == [{"type": "tool_result", "tool_use_id": "id1", "content": "Held."}]
+    assert second == [{"type": "tool_result", "tool_use_id": "id2", "content": "Booked."}]
 
 
 def test_text_form():
     lines = Step(tool="run", arguments='{"command": "ls\\n"}', result="a\r\nb\u2028c\n")
-    assert forms.numbered_text([*shown(WRONG, BOOK), *shown(lines, intent="List\nall")]) == (
+    assert forms.numbered_text([*shown(HOLD, BOOK), *shown(lines, intent="List\nall")]) == (
         "Example 1 of 2\n"
         "User: Book two seats\n"
         'Call: book {"seats":"2"}\n'
-        "Result (did not work): Error: seats\n"
+        "Result: Held.\n"
         'Call: book {"seats":2}\n'
         "Result: Booked.\n"
-        "Assistant: Done with book; the second call corrected the first.\n"
+        "Assistant: Done with book.\n"
         "\n"
         "Example 2 of 2\n"
         "User: List\n"

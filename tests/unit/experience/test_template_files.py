@@ -22,23 +22,17 @@ from journeyman.records import (
 from journeyman.records.errors import BadTemplate
 
 STEPS = (
-    Step(tool="book", arguments='{"seat": "12"}', result="Error: seat is a number", worked=False),
+    Step(tool="book", arguments='{"seat": "12"}', result="Held."),
     Step(tool="book", arguments='{"seat": 12, "note": "für Zoë"}', result='{"ok": true}'),
 )
 INTENT = "Book a seat."
-RECOVERY = Pattern(
-    id=PatternId(""),
-    kind="recovery",
+PATTERN = Pattern(
     intent=INTENT,
     steps=STEPS,
-    task_type="research",
     source="hermes",
     times=3,
     session_count=2,
-    models=("small", "large"),
-    first_seen=1.5,
-    last_seen=2.5,
-    quarantined="instructs.reader",
+    at=1.5,
 )
 FULL = Template(
     name="Seats",
@@ -53,7 +47,7 @@ FULL = Template(
     scanned=10,
     qualified=7,
     late_minus_early=LateChange(estimate=-0.1, low=-0.3, high=0.1, calls=80, method="by tool"),
-    patterns=(RECOVERY,),
+    patterns=(PATTERN,),
 )
 
 
@@ -88,7 +82,7 @@ class TestOwnForm:
         # stored in files.
         for record, left_out in (
             (FULL, {"origin", "used", "last_used_at"}),
-            (RECOVERY, {"id", "tokens", "sessions"}),
+            (PATTERN, {"id", "tokens", "sessions"}),
         ):
             for field in msgspec.structs.fields(record):
                 if field.name not in left_out:
@@ -119,7 +113,7 @@ class TestOwnForm:
             last_used_at=5.0,
             patterns=(
                 msgspec.structs.replace(
-                    RECOVERY, tokens=77, id=PatternId("another"), sessions=(SessionId("s1"),)
+                    PATTERN, tokens=77, id=PatternId("another"), sessions=(SessionId("s1"),)
                 ),
             ),
         )
@@ -150,21 +144,12 @@ REFUSED: dict[str, tuple[bytes | object, str]] = {
     "a gain in words": (file(late_minus_early={"estimate": "better"}), "expected shape"),
     "patterns are an object": (file(patterns={}), "not have the expected shape"),
     "pattern is a number": (file(patterns=[5]), "not have the expected shape"),
-    "no kind": (file(patterns=[{"intent": "x", "steps": [{"tool": "t"}]}]), "`kind`"),
-    "an unknown kind": (with_pattern(kind="guess"), "not have the expected shape"),
-    "no intent": (file(patterns=[{"kind": "final", "steps": [{"tool": "t"}]}]), "`intent`"),
+    "no intent": (file(patterns=[{"steps": [{"tool": "t"}]}]), "`intent`"),
     "no steps": (with_pattern(steps=[]), "not have the expected shape"),
     "never seen": (with_pattern(times=0), "not have the expected shape"),
     "no tool": (with_step(1, tool=""), "not have the expected shape"),
     "arguments in a list": (with_step(1, arguments=[1]), "not have the expected shape"),
     "malformed arguments": (with_step(1, arguments="{"), "arguments of pattern 1"),
-    "failure at the end": (with_step(1, worked=False), "pattern 1 teaches a call that did not"),
-    "failure in a first try": (with_pattern(kind="first_try"), "pattern 1 teaches a call"),
-    "recovery without a failure": (with_step(0, worked=True), "pattern 1 teaches a call"),
-    "only a failure": (
-        with_pattern(steps=[{"tool": "t", "worked": False}]),
-        "pattern 1 teaches a call",
-    ),
 }
 
 

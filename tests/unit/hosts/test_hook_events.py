@@ -110,10 +110,14 @@ class TestCalls:
         assert desk.context("PostToolUseFailure", **LOOK, error=FAILED) == ""
         assert desk.context("PreToolUse", "other", **LOOK) == told
 
+    def test_what_the_start_said_is_told_again_at_its_call(self, desk: Desk) -> None:
+        assert "notelint" in desk.context("SessionStart", source="startup")
+        assert "notelint" in desk.context("PreToolUse", **LINT)
+        assert desk.hook("PreToolUse", **LINT) is None
+
     def test_the_calls_that_nothing_is_known_against(self, desk: Desk) -> None:
         desk.context("SessionStart", source="startup")
         calls = [
-            LINT,  # the start has told it
             {"tool_name": "Bash", "tool_input": {"command": f"cat {FOUND}"}},
             {"tool_name": "Bash", "tool_input": {"command": f"cat other/{MOVED}"}},
             {"tool_name": "Bash", "tool_input": {"command": f"echo 'cat {MOVED} is wrong'"}},

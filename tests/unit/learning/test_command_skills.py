@@ -33,8 +33,8 @@ def test_skills_of_shell_sessions():
     # Malformed arguments.
     assert skill_of("bash", "{") == "bash"
 
-    # A session that uses only a shell still yields sequences.
+    # In a session that uses only a shell, each program is a skill of its own.
     commands = ("ls", "cat a.py", "sed -i s/x/y/ a.py", "pytest -q", "git add -A")
     turns = [call("bash", {"command": command}) for command in commands]
-    found = patterns(user("Fix the parser"), *turns, agent("Fixed."), kind="sequence")
+    found = patterns(user("Fix the parser"), *turns, agent("Fixed."))
     assert [len(one.steps) for one in found] == [5]

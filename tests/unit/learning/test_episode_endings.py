@@ -37,7 +37,6 @@ def serving(verdict, tool="look", **arguments):
         is_ok=verdict.status == "ok",
         is_error=verdict.is_error,
         is_safe=True,
-        is_released=False,
         is_example=False,
     )
 

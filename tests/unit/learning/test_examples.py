@@ -21,13 +21,10 @@ def episode(**fields):
 
 def test_example_has_the_fields_of_its_episode():
     steps = (step("Bash", command="make test"), step("get", id=1))
-    found = episode_pattern(
-        episode(steps=steps, at=7.0, source="codex", tokens=12, quarantined="r")
-    )
-    assert (found.id, found.kind, found.intent) == ("s1#2", "sequence", "Fix the parser")
+    found = episode_pattern(episode(steps=steps, at=7.0, source="codex", tokens=12))
+    assert (found.id, found.intent) == ("s1#2", "Fix the parser")
     assert (found.steps, found.source, found.tokens) == (steps, "codex", 12)
-    assert (found.sessions, found.first_seen, found.last_seen) == (("s1",), 7.0, 7.0)
-    assert found.quarantined == "r"
+    assert (found.sessions, found.at) == (("s1",), 7.0)
 
 
 def test_call_text_of_an_episode():

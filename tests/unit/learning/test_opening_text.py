@@ -16,17 +16,15 @@ from journeyman.learning.opening_text import (
     without_opening_text,
 )
 from journeyman.logs.chat import ChatParser
-from journeyman.records import Message, Pattern, PatternId, Step, ToolCall
+from journeyman.records import Message, Pattern, Step, ToolCall
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
-WRONG = Step(tool="book", arguments='{"seats": "2"}', result="Error: seats", worked=False)
+WRONG = Step(tool="book", arguments='{"seats": "2"}', result="Error: seats")
 BOOK = Step(tool="book", arguments='{"seats": 2}', result="Booked.")
 
 
 def choice(*steps: Step, intent: str) -> Choice:
-    kind = "sequence" if steps[0].worked else "recovery"
-    pattern = Pattern(id=PatternId(intent), kind=kind, intent=intent, steps=steps)  # type: ignore[arg-type]
-    return Choice(pattern=pattern, reason="It fits.")
+    return Choice(pattern=Pattern(intent=intent, steps=steps), reason="It fits.")
 
 
 OPENING = Opening(

@@ -74,10 +74,14 @@ def test_needless_calls_and_unused_facts(jm: Journeyman) -> None:
     # the missing program and the test command; the fourth used none of the three.
     ours = arm(worth, "ours")
     assert per_session(ours) == counted((1, 0), (2, 0), (0, 3))
-    kinds = {one.kind: (one.told, one.used, one.needless) for one in worth.kinds}
+    kinds = {(one.kind, one.moment): (one.told, one.used, one.needless) for one in worth.kinds}
     # Who has credit for a call counts once: for pytest, the command that is told first.
-    assert kinds == {"continuity": (3, 2, 2), "command": (2, 1, 1), "trap": (2, 1, 0)}
-    assert {one.moment for one in worth.kinds} == {"start"}
+    assert kinds == {
+        ("continuity", "start"): (3, 2, 2),
+        ("command", "start"): (2, 1, 1),
+        ("trap", "start"): (2, 1, 0),
+        ("trap", "call"): (1, 1, 0),
+    }
 
     # At the most: pytest and both searches, in the second and third session.
     assert worth.ceiling.estimate == pytest.approx((3 + 3 + 0) / 3)

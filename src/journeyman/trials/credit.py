@@ -1,0 +1,172 @@
+"""Which calls of a recorded session a told fact makes needless, and which it could at the most."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from journeyman.learning.agent_tools import shell_command
+from journeyman.learning.commands import commands_of, subject_of
+from journeyman.learning.observations import check_kind, observe_call, used_files
+from journeyman.records.fact import Fact
+from journeyman.trials.replay import Event, RecordedSession, is_search
+
+_REACH = 12
+"""What a failed call was for must be reached within this many calls."""
+
+
+def needless_calls(recorded: RecordedSession, fact: Fact, at: int) -> tuple[set[int], bool]:
+    """Return the calls after `at` that a fact makes needless, and whether it was used at all."""
+    events, folder = recorded.events, recorded.session.cwd
+    if fact.kind in ("place", "continuity"):
+        return _searches(events, fact.present or (fact.subject,), folder, at)
+    if fact.kind == "command":
+        return _wrong_attempts(events, fact.subject, at)
+    if fact.kind == "trap":
+        for number, event in _calls(events, at):
+            if event.verdict is not None and event.verdict.is_error and _meets(event, fact, folder):
+                return _until_end(events, number, fact), True
+        return set(), _uses(events, subject_of(fact.remedy), at)
+    return set(), True
+
+
+def _searches(
+    events: Sequence[Event], paths: Iterable[str], folder: str, at: int
+) -> tuple[set[int], bool]:
+    """Return the searches that found one of the files, before it was first used."""
+    wanted, credited, used = {*paths}, set[int](), False
+    pending: list[tuple[int, Event]] = []
+    for number, event in enumerate(events):
+        if event.call is None:
+            continue
+        found = wanted.intersection(used_files(event.call, folder))
+        if found and number > at and event.verdict is not None and not event.verdict.is_error:
+            used = True
+            for path in found:
+                name = path.rpartition("/")[2]
+                credited |= {
+                    earlier
+                    for earlier, one in pending
+                    if one.call and name in f"{one.call.arguments}{one.call.result}"
+                }
+            wanted -= found
+        elif is_search(event.call) and number > at:
+            pending.append((number, event))
+    return credited, used
+
+
+def _wrong_attempts(events: Sequence[Event], subject: str, at: int) -> tuple[set[int], bool]:
+    """Return the failed attempts with other commands of its kind before a command was used."""
+    kind, failed = check_kind(subject), set[int]()
+    for number, event in _calls(events, at):
+        names = _names(event)
+        if subject in {subject_of(name) for name in names}:
+            return failed, True
+        is_attempt = kind is not None and any(check_kind(name) == kind for name in names)
+        if (
+            is_attempt
+            and event.verdict is not None
+            and event.verdict.is_error
+            and _is_missing(event)
+        ):
+            failed.add(number)
+    return set(), False
+
+
+def _until_end(events: Sequence[Event], number: int, fact: Fact) -> set[int]:
+    """Return a failed call, and the failures and searches after it until its end was reached."""
+    needless, remedy = {number}, subject_of(fact.remedy) if fact.remedy else ""
+    for later, event in _calls(events[: number + 1 + _REACH], number):
+        text = event.call.arguments if event.call else ""
+        if not remedy or remedy in text:
+            break
+        if event.call and event.verdict and (event.verdict.is_error or is_search(event.call)):
+            needless.add(later)
+    return needless if remedy else {number}
+
+
+def _calls(events: Sequence[Event], after: int) -> Iterable[tuple[int, Event]]:
+    return (
+        (number, event)
+        for number, event in enumerate(events)
+        if number > after and event.call is not None
+    )
+
+
+def _names(event: Event) -> list[str]:
+    call = event.call
+    line = shell_command(call.tool, call.arguments) if call else ""
+    return [command.name for command in commands_of(line)]
+
+
+def _uses(events: Sequence[Event], subject: str, at: int) -> bool:
+    return bool(subject) and any(
+        subject in {subject_of(name) for name in _names(event)} for _, event in _calls(events, at)
+    )
+
+
+def _meets(event: Event, fact: Fact, folder: str) -> bool:
+    """Whether a failed call is the one that a trap is about."""
+    if event.call is None or event.verdict is None:
+        return False
+    return any(
+        fact.subject == (trap.failed if trap.tool == "shell" else f"{trap.tool}({trap.failed})")
+        for trap in observe_call(event.call, event.verdict, folder).traps
+    )
+
+
+def _is_missing(event: Event) -> bool:
+    if event.call is None or event.verdict is None:
+        return False
+    traps = observe_call(event.call, event.verdict, "").traps
+    return any(trap.reason in ("program", "option") for trap in traps)
+
+
+def repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[set[int], bool]:
+    """Return the failed lints that reported nothing but known rules, with what followed until one
+    of the same command worked, and whether any of the rules came up.
+    """
+    needless, came_up = set[int](), False
+    for number, event in _calls(events, at):
+        if event.call is None or event.verdict is None or not event.verdict.is_error:
+            continue
+        found = observe_call(event.call, event.verdict, "").findings
+        reported = {one.rule for one in found if check_kind(one.command) != "test"}
+        came_up = came_up or bool(reported & rules)
+        if number in needless or not reported or not reported <= rules:
+            continue
+        command = found[0].command
+        needless.add(number)
+        for later, one in _calls(events[: number + 1 + _REACH], number):
+            needless.add(later)
+            worked = one.verdict is not None and one.verdict.status == "ok"
+            if worked and command in _names(one):
+                needless.discard(later)  # the check that is made anyway
+                break
+        else:
+            needless -= set(range(number + 1, number + 1 + _REACH))
+    return needless, came_up
+
+
+def possible_savings(recorded: RecordedSession) -> int:
+    """Return how many calls looked for something or failed for a lasting reason."""
+    folder = recorded.session.cwd
+    return sum(
+        is_search(event.call)
+        or (
+            event.verdict is not None
+            and event.verdict.is_error
+            and bool(observe_call(event.call, event.verdict, folder).traps)
+        )
+        for event in recorded.events
+        if event.call is not None
+    )
+
+
+def first_files(recorded: RecordedSession) -> list[str]:
+    """Return the files that served the first request with any."""
+    folder = recorded.session.cwd
+    by_number: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for event in recorded.events:
+        if event.call is not None and event.verdict is not None and not event.verdict.is_error:
+            by_number[event.number] |= dict.fromkeys(used_files(event.call, folder))
+    return next((list(files) for _, files in sorted(by_number.items()) if files), [])
