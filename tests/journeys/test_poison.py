@@ -81,6 +81,9 @@ class WholeCheckout:
     def is_installed(self, _program: str) -> bool:
         return False
 
+    def has_task(self, _command: str) -> bool | None:
+        return None
+
 
 _FAILURE = re.compile(r"^Exit code [1-9]|: command not found|No such file or directory")
 

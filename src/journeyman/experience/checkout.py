@@ -12,6 +12,16 @@ INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "README.md", ".claude/CLAUDE.md", "GEM
 """The files in which a project says how it is worked on."""
 
 _LONGEST_FILE = 200_000
+_SCRIPTS = ("package.json", "pnpm-workspace.yaml"), r'"{}"\s*:'
+_RULES = ("Makefile", "makefile", "GNUmakefile"), r"^(?:[^\n:#=]*\s)?{}(?:\s[^\n:=]*)?:(?!=)"
+_RECIPES = ("justfile", "Justfile", ".justfile"), r"^@?{}\b[^\n]*:(?!=)"
+_TASKS = {"make": _RULES, "npm": _SCRIPTS, "pnpm": _SCRIPTS, "just": _RECIPES}
+"""In which files the tasks of a program are defined, and how."""
+
+_ELSEWHERE = re.compile(
+    r'^\s*(?:-?include|import|mod)\b|^[^\n:#]*%[^\n:]*:|"workspaces"\s*:|^packages:', re.MULTILINE
+)
+"""What may define tasks by a pattern or in another file."""
 _BLOCK = re.compile(r"<!-- journeyman playbook: begin\b.*?<!-- journeyman playbook: end -->", re.S)
 
 
@@ -20,6 +30,7 @@ class Checkout(Protocol):
 
     def exists(self, path: str) -> bool | None: ...
     def is_installed(self, program: str) -> bool: ...
+    def has_task(self, command: str) -> bool | None: ...
     @property
     def instructions(self) -> dict[str, str]: ...
 
@@ -37,6 +48,9 @@ class UnknownCheckout:
     def is_installed(self, _program: str) -> bool:
         return False
 
+    def has_task(self, _command: str) -> bool | None:
+        return None
+
 
 class FolderCheckout:
     """A folder on this machine. It is only read."""
@@ -53,18 +67,31 @@ class FolderCheckout:
     def is_installed(self, program: str) -> bool:
         return shutil.which(program) is not None
 
+    def has_task(self, command: str) -> bool | None:
+        """Return whether the task that a command runs is defined; None if that is not known."""
+        program, *words = command.split()
+        task = next((word for word in words if word != "run"), "")
+        if program not in _TASKS or not task or task == "exec" or task[0] == "-":
+            return None
+        files, definition = _TASKS[program]
+        text = "\n".join(map(self._text, files))
+        if re.search(definition.format(re.escape(task)), text, re.MULTILINE):
+            return True
+        return False if text.strip() and not _ELSEWHERE.search(text) else None
+
+    def _text(self, name: str) -> str:
+        """Return the beginning of a file; empty if it cannot be read."""
+        try:
+            with (self._folder / name).open("rb") as file:
+                return file.read(_LONGEST_FILE).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            return ""
+
     @cached_property
     def instructions(self) -> dict[str, str]:
         """The texts of the instructions files, without the playbook that Journeyman wrote there."""
-        found = {}
-        for name in INSTRUCTIONS:
-            try:
-                with (self._folder / name).open("rb") as file:
-                    text = file.read(_LONGEST_FILE).decode("utf-8", "replace")
-            except (OSError, ValueError):
-                continue
-            found[name] = _BLOCK.sub("", text)
-        return found
+        texts = {name: _BLOCK.sub("", self._text(name)) for name in INSTRUCTIONS}
+        return {name: text for name, text in texts.items() if text}
 
 
 def find_root(folder: Path) -> Path:

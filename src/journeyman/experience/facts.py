@@ -150,6 +150,11 @@ class ProjectFacts:
             return "what was missing exists now"
         if fact.kind == "trap" and fact.target and checkout.is_installed(fact.target):
             return "the program is installed now"
+        if fact.detail == "task" and checkout.has_task(fact.subject) is True:
+            return "the task exists now"
+        works = fact.subject if fact.kind == "command" else fact.remedy
+        if works and is_project_command(works) and checkout.has_task(works) is False:
+            return "it names a task that no longer exists"
         return ""
 
     def corrections(self, checkout: Checkout) -> tuple[Correction, ...]:
@@ -285,7 +290,7 @@ class ProjectFacts:
         facts = []
         for (reason, tool, failed), sightings in self._confirmed(seen):
             # What usually works is no trap, however often it failed.
-            if reason == "program" and len(worked[failed]) >= len(sightings):
+            if reason in ("program", "task") and len(worked[failed]) >= len(sightings):
                 continue
             # Of two facts that disagree, the newer one is right.
             last = max((one.row.at or 0.0 for one in sightings), default=0.0)
@@ -318,9 +323,9 @@ class ProjectFacts:
         """Return a trap with the usual form of the command that works instead."""
         subject = subject_of(fact.remedy) if fact.remedy else ""
         known = next((one for one in commands if one.subject == subject), None)
-        if known is None or fact.detail != "program":
+        if known is None or fact.detail not in ("program", "task"):
             return fact
-        text = _trap_text("program", fact.tool, fact.subject, known.detail)
+        text = _trap_text(fact.detail, fact.tool, fact.subject, known.detail)
         return replace(fact, text=text, present=known.present)
 
     def _findings(self) -> list[Fact]:
@@ -390,7 +395,7 @@ def _trap_text(reason: str, tool: str, failed: str, works: str) -> str:
         return f"`{failed}` does not exist" + (f" (it is `{works}`)" if works else "")
     if reason == "arguments":
         return f"`{tool}` with ({failed}), instead of ({works})"
-    why = "no such option" if reason == "option" else "not available"
+    why = f"no such {reason}" if reason in ("option", "task") else "not available"
     return f"`{failed}` ({f'instead: `{works}`' if works else why})"
 
 

@@ -286,7 +286,7 @@ class Moments:
             if fact.detail == "option":
                 name, _, option = fact.subject.rpartition(" ")
                 return name in names and any(option in form for form in forms)
-            if fact.detail == "program":
+            if fact.detail in ("program", "task"):
                 return fact.subject in names
             return call.tool == fact.tool and fact.subject == f"{call.tool}({signature(call)})"
 

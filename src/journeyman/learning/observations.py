@@ -77,6 +77,14 @@ _NO_PROGRAM = re.compile(
     r"(?P<a>[\w./+-]+): (?:command )?not found(?!: [\w./+-])|command not found: (?P<b>[\w./+-]+)"
     r"|No module named '?(?P<c>[\w.]+)|'(?P<d>[\w./+-]+)' is not recognized as"
 )
+_NO_TASK = re.compile(
+    r"(?:[Mm]issing script:|No rule to make target|[Nn]o such (?:sub)?command:?|no task"
+    r"|[Uu]nknown command:?|does not contain recipe|know how to build task|Failed to spawn:"
+    r"|Command not found:|find a script named) ['\"`]?(?P<a>[\w@][\w@:./-]*)"
+    r"|(?:[Tt]ask|[Cc]ommand) ['\"`](?P<b>[\w:./-]+)['\"`] (?:not found|does not exist)"
+)
+"""How make, npm and its kin, just, rake, gradle, mise, uv, poetry and most command lines say so."""
+
 _NO_OPTION = re.compile(
     r"(?:unknown|unrecogni[sz]ed|invalid|illegal|no such) (?:flag|option|switch|argument)s?"
     r"(?: --)?:? ['\"`]?(?P<a>-{1,2}[A-Za-z][\w-]*)"
@@ -350,6 +358,13 @@ def _command_traps(
         failed = program if named or command.name.split()[0] == program else command.name
         yield from _trap("program", SHELL, failed, named or _same_end(line, failed, later))
         return
+    for match in _NO_TASK.finditer(result):
+        task = match["a"] or match["b"]
+        command = next((one for one in commands if task in one.name.split()[1:]), None)
+        if command is not None:
+            works = _same_end(line, command.name, later)
+            yield from _trap("task", SHELL, command.name, works)
+            return
     for match in _NO_OPTION.finditer(result):
         option = match["a"] or match["b"]
         command = next((one for one in commands if option in one.form.split()), None)
@@ -407,13 +422,14 @@ def _named_alike(program: str, later: Sequence[ServingCall]) -> str:
 
 
 def _same_end(line: str, name: str, later: Sequence[ServingCall]) -> str:
-    """Return the command that ran in the place of one whose program is missing: the first one that
-    has an operand in common with it, or is a check of the same kind.
+    """Return the command that ran in the place of one that does not exist: the first one that has
+    an operand in common with it, or is a check of the same kind.
     """
     about, kind = {*operands(line)}, check_kind(name)
     for serving in later:
         other = shell_command(serving.call.tool, serving.call.arguments)
-        if not other or not serving.is_safe or _NO_PROGRAM.search(serving.call.result or ""):
+        found = serving.call.result or ""
+        if not (other and serving.is_safe) or _NO_PROGRAM.search(found) or _NO_TASK.search(found):
             continue
         for command in commands_of(other):
             is_same_kind = kind is not None and check_kind(command.name) == kind

@@ -80,6 +80,9 @@ class RecordedCheckout:
     def is_installed(self, _program: str) -> bool:
         return False
 
+    def has_task(self, _command: str) -> bool | None:
+        return None
+
     def note(self, recorded: RecordedSession) -> None:
         """Note what a session shows."""
         for event in recorded.events:

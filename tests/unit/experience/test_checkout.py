@@ -29,6 +29,32 @@ def test_paths_and_programs(tmp_path: Path) -> None:
     assert unknown.instructions == {}
 
 
+@table(
+    ("file", "text", "command", "is_defined"),
+    [
+        ("Makefile", ".PHONY: test\nall test: build\n\t@pytest\n", "make test", True),
+        ("Makefile", "all: build\nX := lint\n", "make lint", False),
+        ("Makefile", "include more.mk\nall: build\n", "make lint", None),
+        ("Makefile", "test-%: build\n", "make test-all", None),
+        ("Makefile", "all:\n", "make -B", None),
+        ("Makefile", "all:\n", "just test", None),
+        ("package.json", '{"scripts": {"test:unit": "vitest"}}', "npm run test:unit", True),
+        ("package.json", '{"scripts": {"test:unit": "vitest"}}', "npm test", False),
+        ("package.json", '{"workspaces": ["a"], "scripts": {}}', "npm run lint", None),
+        ("package.json", "{}", "npm exec vitest", None),
+        ("package.json", "{}", "pytest", None),
+        ("justfile", "@check dir='.': fmt\n  ruff\n", "just check", True),
+        ("justfile", "check:\n  ruff\nfast := 'x'\n", "just fast", False),
+    ],
+)
+def test_tasks(tmp_path: Path, file: str, text: str, command: str, is_defined: bool | None) -> None:
+    for other in tmp_path.iterdir():
+        other.unlink()
+    (tmp_path / file).write_text(text)
+    assert FolderCheckout(tmp_path).has_task(command) is is_defined
+    assert UnknownCheckout().has_task(command) is None
+
+
 def test_instructions_files(tmp_path: Path) -> None:
     own = (
         "<!-- journeyman playbook: begin. It is rewritten. -->\n- `bin/test`\n"

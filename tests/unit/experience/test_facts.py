@@ -179,6 +179,10 @@ SAID = "an instructions file says it"
         ("pytest9", {}, "it names something that no longer exists"),  # what it should be instead
         ("src/tax.py", {"lib/tax.py": ""}, ""),
         ("src/tax.py", {"lib/tax.py": "", "src/tax.py": ""}, "what was missing exists now"),
+        ("make lint", {"Makefile": "lint:\n\truff check\n"}, ""),
+        ("make lint", {"Makefile": "test:\n\tpytest\n"}, "it names a task that no longer exists"),
+        ("npm test", {"Makefile": "lint:\n", "package.json": "{}"}, ""),
+        ("npm test", {"package.json": '{"scripts": {"test": "x"}}'}, "the task exists now"),
         ("git", {}, "the program is installed now"),
         ("git blame", {}, "the program is installed now"),
         ("bin/test", {"bin/test": "", "CLAUDE.md": "Run `bin/test` first."}, SAID),
@@ -200,6 +204,8 @@ def test_why_a_fact_is_not_told(
             Trap("program", "shell", "pytest9", "bin/test"),
             Trap("program", "shell", "git", ""),
             Trap("program", "shell", "git blame", ""),
+            use("make lint"),
+            Trap("task", "shell", "npm test", "make lint"),
             MOVED,
         )
     )

@@ -98,6 +98,28 @@ def test_missing_programs(turns: tuple[Turn, ...], missing: str, works: str) -> 
     assert seen(*turns).traps == (shell("program", missing, works),)
 
 
+@table(
+    ("command", "result", "missing"),
+    [
+        ("npm test", 'npm error Missing script: "test"', True),
+        ("npm run tests", 'npm ERR! Missing script: "tests"', True),
+        ("pnpm run test", "ERR_PNPM_NO_SCRIPT  Missing script: test", True),
+        ("yarn test", 'error Command "test" not found.', True),
+        ("make test", "make: *** No rule to make target 'test'.  Stop.", True),
+        ("make test", "make: *** No rule to make target 'a.h', needed by 'a.o'.", False),
+        ("just test", "error: Justfile does not contain recipe `test`", True),
+        ("mise run test", "mise ERROR no task test found", True),
+        ("gradle test", "Task 'test' not found in root project 'app'.", True),
+        ("uv run pytest", "error: Failed to spawn: `pytest`\n  Caused by: No such file", True),
+        ("poetry run pytest", "Command not found: pytest", True),
+        ("make test", "FAILED tests/a.py::test_x - KeyError: 'test'", False),
+    ],
+)
+def test_missing_tasks(command: str, result: str, missing: bool) -> None:
+    traps = seen(broke(command, result), ran("bin/test -q")).traps
+    assert traps == ((shell("task", command, "bin/test"),) if missing else ())
+
+
 def test_program_that_a_script_misses_is_not_the_one_that_was_called() -> None:
     assert seen(broke("bin/test", "bin/test: line 3: jq: command not found")).traps == ()
 
