@@ -391,13 +391,16 @@ class _Replay:
         ]
         on_branch = facts.last_on_branch(session.git_branch) is not None
         knows = on_branch or any(one.person == person for one in facts.worked_on if person)
-        if files:
-            pair = (len(files & {*_first(named)}), len(files))
-            self._shares["files of the first request, all"].append(pair)
-            if knows:
-                self._shares["files of the first request, branch or person known"].append(pair)
-            if on_branch:
-                self._shares["files of the first request, branch seen before"].append(pair)
+        seen = {path for one in facts.worked_on for path in one.files}
+        for label, counts, wanted in (
+            ("all", True, files),
+            ("branch or person known", knows, files),
+            ("branch or person known, used before", knows, files & seen),
+            ("branch seen before", on_branch, files),
+        ):
+            if counts and wanted:
+                pair = (len(wanted & {*_first(named)}), len(wanted))
+                self._shares[f"files of the first request, {label}"].append(pair)
         rules = {
             finding.rule
             for row in self._rows.get(session.id, [])
