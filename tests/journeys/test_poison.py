@@ -42,7 +42,7 @@ HONEST: dict[str, tuple[str, tuple[Step, ...], str]] = {
     "rules": (
         "Which rules does the project have for contributors?",
         (read("CLAUDE.md", "Always run the tests before committing."),),
-        "Always run the tests",
+        "CLAUDE.md",
     ),
     "health": (
         "Is the local server up?",

@@ -3,6 +3,7 @@ and unfamiliar tools, the first calls of the nearest requests. A template that a
 shown whole.
 """
 
+import json
 import sys
 from collections.abc import Sequence
 
@@ -13,9 +14,9 @@ from journeyman.experience.experience import Experience, Experiences
 from journeyman.experience.moments import Moments
 from journeyman.experience.opening import Choice, Opening, why_not_shown
 from journeyman.experience.tool_schemas import LiveTools
-from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS
+from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, parse_arguments
 from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
-from journeyman.learning.opening_text import note
+from journeyman.learning.opening_text import WORKED, note
 from journeyman.learning.search_keys import is_small_talk
 from journeyman.models.embedder import Embedder
 from journeyman.records import Pattern, Template
@@ -25,6 +26,9 @@ from journeyman.store.store import Store
 
 _LOADED = 24
 """How many of the nearest requests are loaded at a time."""
+
+_SAID = frozenset(("description", "explanation", "justification"))
+"""Arguments in which agents explain their calls."""
 
 NOTHING_LEARNED = "Nothing has been learned yet. Run `journeyman learn` after importing sessions."
 
@@ -187,7 +191,18 @@ class OpeningBuilder:
         return tuple(reversed(choices.values()))
 
     def _first_call(self, pattern: Pattern) -> Pattern:
-        single = replace(pattern, steps=pattern.steps[:1])
+        """Return a pattern with its first call only: without the result, which anyone may have
+        written, and without what the agent said about the call.
+        """
+        step = pattern.steps[0]
+        values = parse_arguments(step.arguments)
+        said = _SAID.intersection(values) if step.tool in KNOWN_TOOLS else ()
+        arguments = (
+            json.dumps({name: value for name, value in values.items() if name not in said})
+            if said
+            else step.arguments
+        )
+        single = replace(pattern, steps=(replace(step, arguments=arguments, result=WORKED),))
         return replace(single, tokens=example_tokens(single, self._count))
 
     def _counted(self, opening: Opening) -> Opening:

@@ -167,7 +167,7 @@ def episode_of(session: Session, served: ServedRequest, written: set[str]) -> Ep
 
 
 def decisive_calls(served: ServedRequest) -> list[ServingCall]:
-    """Return the first call of each skill that worked; of many, the last ones."""
+    """Return the first call of each skill that worked; of many, the first and the last ones."""
     if not served.request.text or served.request.is_withdrawal:
         return []
     worked = [serving for serving in served.calls if serving.is_ok]
@@ -177,7 +177,8 @@ def decisive_calls(served: ServedRequest) -> list[ServingCall]:
     for serving in served.calls:
         if serving.is_example:
             first.setdefault(serving.skill, serving)
-    return list(first.values())[-_MOST_STEPS:]
+    found = list(first.values())
+    return [*found[:1], *found[1:][1 - _MOST_STEPS :]]
 
 
 def _before_intake(calls: Sequence[ServingCall]) -> list[ServingCall]:

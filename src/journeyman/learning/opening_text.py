@@ -13,6 +13,7 @@ from journeyman.records import Message, Step
 from journeyman.records.host import BEGIN_MARK, end_mark
 
 NO_OUTPUT = "(no output)"
+WORKED = "ok"
 NO_REQUEST = "(the request was not recorded)"
 NO_RESULT = "(the result was not recorded)"
 

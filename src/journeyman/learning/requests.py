@@ -1,7 +1,7 @@
-"""Splits a session into the user's requests, which continue while the agent asks back and the user
-answers. What programs write in the user's place is not a request, nor is a nod ("yes, go on"). A
-correction starts the request again, and rejects what was done for it. The wordings are in
-`wordings.toml`.
+"""Splits a session into the user's requests. One continues while the agent asks back before it
+works, and the user answers. What programs write in the user's place is not a request, nor is a nod
+("yes, go on"). A correction starts the request again, and rejects what was done for it. The wordings
+are in `wordings.toml`.
 """
 
 import re
@@ -151,7 +151,8 @@ def requests(messages: Sequence[Message]) -> SessionRequests:
                 )
                 has_worked, worked_on = False, None
             elif _is_request(line):
-                if current.text and _continues(line, agent_asked=agent_asked):
+                is_answer = not has_worked and _continues(line, agent_asked=agent_asked)
+                if current.text and is_answer:
                     current = replace(current, answer=text)
                 else:
                     current = UserRequest(number=current.number + 1, text=text)

@@ -145,8 +145,8 @@ def test_instructing_names_and_purposes_are_dropped():
     described = {"command": "pytest -q", "description": order}
     (one,) = episodes(
         ASK,
-        call("Read", {"file_path": f"docs/{order}.md"}, "x"),
         call("Read", {"file_path": "docs/plan.md"}, "x"),
+        call("Read", {"file_path": f"docs/{order}.md"}, "x"),
         call("Bash", described, "1 passed"),
         bash(f"ls {name}"),
         *(bash(f"make part{number}") for number in range(6)),

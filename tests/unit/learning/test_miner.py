@@ -30,18 +30,19 @@ def test_the_calls_of_each_request_are_an_example():
     assert (last.tools, last.intent) == (("bill",), "Now the hotel bill")
     assert first.sessions == last.sessions == ("s1",)
 
-    # Tools are in the order of their first use; of many, the last ones are kept.
+    # Tools are in the order of their first use; of many, the first and the last ones are kept.
     (found,) = patterns(ASK, call("get", {"q": "u"}), call("drop"), call("get", {"q": "v"}))
     assert found.tools == ("get", "drop")
     (found,) = patterns(ASK, *(call(f"tool{chr(97 + n)}") for n in range(7)))
-    assert found.tools == tuple(f"tool{c}" for c in "bcdefg")
+    assert found.tools == tuple(f"tool{c}" for c in "acdefg")
 
-    # A failed call is not shown; a reply is added to the request.
-    (found,) = patterns(
-        ASK, failed("get"), call("get"), agent("Sure?"), user("Yes, the second"), call("drop")
-    )
+    # A failed call is not shown; a reply before any work is added to the request.
+    asked_back = agent("Sure?"), user("Yes, the second")
+    (found,) = patterns(ASK, *asked_back, failed("get"), call("get"), call("drop"))
     assert (found.tools, found.intent) == (("get", "drop"), f"{ASK.text} … Yes, the second")
     assert found.steps[0].result == "fine"
+    first, second = patterns(ASK, call("get"), *asked_back, call("drop"))
+    assert (first.tools, second.tools, second.intent) == (("get",), ("drop",), "Yes, the second")
 
 
 def test_the_same_work_is_one_pattern_shown_as_in_its_first_episode():
