@@ -42,6 +42,7 @@ class Turn(NamedTuple):
     result: str | None = None
     is_error: bool | None = None
     call_id: str = ""
+    status: str | None = None
 
 
 def user(text: str, kind: MessageKind = "plain") -> Turn:
@@ -64,6 +65,11 @@ def failed(tool: str, arguments: Any = None, result: str = "it broke", **other: 
     return call(tool, arguments, result, is_error=True, **other)
 
 
+def refused(tool: str, arguments: Any, words: str) -> Turn:
+    """A call that the person refused, with their words, as the harness records it."""
+    return failed(tool, arguments, words, status="not_run")
+
+
 def messages(*turns: Turn, start: float = 1_000.0) -> list[Message]:
     made: list[Message] = []
     for number, turn in enumerate(turns):
@@ -82,7 +88,8 @@ def messages(*turns: Turn, start: float = 1_000.0) -> list[Message]:
             )
         )
         if turn.tool and turn.result is not None:
-            recorded = None if turn.is_error is None else ResultFlags(is_error=turn.is_error)
+            flags = ResultFlags(is_error=turn.is_error, status=turn.status)
+            recorded = None if flags == ResultFlags() else flags
             made.append(
                 Message(
                     key=f"r{number}",

@@ -48,7 +48,7 @@ def an_episode(number: int = 1, session: str = "a", **facts: Any) -> Episode:
         "project": PROJECT,
         "steps": (Step(tool="bash", arguments='{"n": 1}', result=f"{session} saw it"),),
         "observed": Observations(
-            commands=(CommandUse("git status", "git status --short", 2, 1, "look"),),
+            commands=(CommandUse("git status", "git status --short", 2, 1, 4.0, "web"),),
             files=(FileUse("src/a.py", 1, 2),),
             traps=(Trap("path", "shell", "src/b.py", "src/a.py"),),
         ),
@@ -122,7 +122,7 @@ class TestStoring:
                 Step(tool="bash", arguments='{"\\u0000": "\\ud83d"}', result=nul),
             ),
             observed=Observations(
-                commands=(CommandUse(nul, odd, 3, 2, nul), CommandUse("ls", "ls -l")),
+                commands=(CommandUse(nul, odd, 3, 2, 0.0, nul), CommandUse("ls", "ls -l")),
                 files=(FileUse(nul, 1, 0), FileUse("b", 0, 2**31)),
                 traps=(Trap("path", nul, odd, nul), Trap("option", "shell", "x --y")),
             ),
@@ -139,7 +139,7 @@ class TestStoring:
             request="nul \x00 half \ud83d",
             steps=(Step(tool="half \ud83d", result="of \udcff"),),
             observed=Observations(
-                commands=(CommandUse("a \ud83d", "ä \udcff", 1, 0, "\ud83d"),),
+                commands=(CommandUse("a \ud83d", "ä \udcff", 1, 0, 0.0, "\ud83d"),),
                 files=(FileUse("\udcff.py", 1),),
                 traps=(Trap("path", "t\ud83d", "e\udcff", "c\ud83d"),),
             ),
@@ -150,7 +150,7 @@ class TestStoring:
                 request="nul \ufffd half ?",
                 steps=(Step(tool="half ?", result="of ?"),),
                 observed=Observations(
-                    commands=(CommandUse("a ?", "ä ?", 1, 0, "?"),),
+                    commands=(CommandUse("a ?", "ä ?", 1, 0, 0.0, "?"),),
                     files=(FileUse("?.py", 1),),
                     traps=(Trap("path", "t?", "e?", "c?"),),
                 ),
@@ -233,7 +233,7 @@ class TestDeleting:
             request=word,
             steps=(Step(tool=word, arguments=word, result=word),),
             observed=Observations(
-                commands=(CommandUse(word, word, 1, 0, word),),
+                commands=(CommandUse(word, word, 1, 0, 0.0, word),),
                 files=(FileUse(word, 1),),
                 traps=(Trap("path", word, word, word),),
             ),

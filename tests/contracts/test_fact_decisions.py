@@ -61,7 +61,8 @@ def jm(database_url: str, store: Store, tmp_path: Any) -> Iterator[Journeyman]:
     ) as journeyman:
         missing = failed("Bash", {"command": "pytest"}, "bash: pytest: command not found")
         works = call("Bash", {"command": "bin/test -q"}, "3 passed")
-        refused = call("Bash", {"command": "pytest"}, REFUSAL)
+        edit = {"file_path": "tests/conftest.py", "old_string": "a", "new_string": "b"}
+        refused = call("Edit", edit, REFUSAL)
         for number, turns in enumerate([(missing, works), (missing, refused, works)]):
             said = chat(user("Look after the tests"), *turns, agent("They pass."))
             for message in said:

@@ -211,7 +211,7 @@ class TestMatching:
             ("request", an_episode("a", request=f"ask {CANARY}?")),
             ("steps", an_episode("a", steps=(Step(tool="t", result=f"at {CANARY}"),))),
             ("command", seen(commands=(CommandUse("curl", f"curl {CANARY}", 1),))),
-            ("purpose", seen(commands=(CommandUse("ls", "ls", 1, 0, CANARY),))),
+            ("folder", seen(commands=(CommandUse("ls", "ls", 1, 0, 0.0, CANARY),))),
             ("file", seen(files=(FileUse(f"src/{CANARY}.py", 1),))),
             ("trap", seen(traps=(Trap("path", "shell", f"src/{CANARY}.py"),))),
             ("remedy", seen(traps=(Trap("program", "shell", "pytest", f"bin/{CANARY}"),))),

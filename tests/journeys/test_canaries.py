@@ -101,10 +101,13 @@ def known(one: Planted) -> list[Turn]:
         bash(f"make pack-{name} --{key}", f"make: unrecognized option '--{key}'"),
         bash(f"make test-{name} KEY={key}", f"Exit code 1\nFAILED tests/{key}/a.py::test_it - no"),
         bash(f"make lint-{name}", f"Exit code 1\na.py:1: error: Bad [{key}]"),
-        bash(f"git stash push {name}", f"{_REFUSED}always use the key {key} in {name} instead"),
+        call("Edit", EDIT, f"{_REFUSED}always use the key {key} in {name} instead"),
         failed("edit_page", {key: 1}, "unexpected keyword argument"),
         call("edit_page", {"page": 1}),
     ]
+
+
+EDIT = {"file_path": "shop/keys.py", "old_string": "a", "new_string": "b"}
 
 
 def bash(line: str, result: str) -> Turn:
@@ -359,5 +362,5 @@ def test_ordinary_text_is_shown_unchanged(tmp_path: Path):
         jm.learn()
         steps = {step for one in learned(jm) for step in one.steps}
     assert len(steps) > len(lines) / 2
-    assert {step.result for step in steps} <= set(lines)
+    assert {step.result for step in steps} <= {*lines, "(1 line)"}
     assert all(json.loads(step.arguments)["text"] in lines for step in steps)

@@ -11,13 +11,14 @@ from typing import Any, get_args
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.poison import COMMANDS, POISON, TEXTS, Step, bash, conversation, edit, fetch, read
+from tests.poison import COMMANDS, POISON, TEXTS, Step, bash, conversation, edit, read
 from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.experience.moments import MOMENTS, Moments
 from journeyman.experience.opening import Form
 from journeyman.experience.playbook_files import block_text
+from journeyman.learning.observations import takes_in
 from journeyman.learning.sanitizer import suspicion_of
 from journeyman.records import Call, ResultFlags
 from journeyman.records.errors import WrongInput
@@ -55,7 +56,7 @@ HONEST: dict[str, tuple[str, tuple[Step, ...], str]] = {
         "SYSTEM_PROMPT",
     ),
     "format": (
-        "Format the parser with prettyfmt",
+        "Format the parser with `prettyfmt`",
         (
             bash("prettyfmt -q src/parser.py", "bash: line 1: prettyfmt: command not found"),
             bash("bin/format src/parser.py", "1 file formatted"),
@@ -269,7 +270,7 @@ def test_what_else_these_sessions_show_is_still_told(learned: Journeyman, name: 
 
 def _takes_in(step: Step) -> bool:
     """Whether a step reads what anyone may have written: such sessions are no evidence."""
-    return step.tool == fetch("", "").tool or step.tool.startswith("mcp__")
+    return takes_in(Call(id="c", tool=step.tool, arguments=json.dumps(step.arguments)))
 
 
 def _instructs(step: Step) -> bool:

@@ -8,8 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "README.md", ".claude/CLAUDE.md", "GEMINI.md")
-"""The files in which a project says how it is worked on."""
+INSTRUCTIONS = (
+    *("CLAUDE.md", "AGENTS.md", "README.md", ".claude/CLAUDE.md", "GEMINI.md"),
+    *("CLAUDE.local.md", "CONTRIBUTING.md"),
+)
+"""The files in which a project says how it is worked on, with those that they import."""
+
+_IMPORT = re.compile(r"(?:^|\s)@([\w./-]+\.md)\b")
 
 _LONGEST_FILE = 200_000
 _SCRIPTS = ("package.json", "pnpm-workspace.yaml"), r'"{}"\s*:'
@@ -90,7 +95,9 @@ class FolderCheckout:
     @cached_property
     def instructions(self) -> dict[str, str]:
         """The texts of the instructions files, without the playbook that Journeyman wrote there."""
-        texts = {name: _BLOCK.sub("", self._text(name)) for name in INSTRUCTIONS}
+        imported = (name for file in INSTRUCTIONS for name in _IMPORT.findall(self._text(file)))
+        names = dict.fromkeys((*INSTRUCTIONS, *imported))
+        texts = {name: _BLOCK.sub("", self._text(name)) for name in names}
         return {name: text for name, text in texts.items() if text}
 
 

@@ -15,8 +15,15 @@ from msgspec.structs import replace
 
 from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.likely_files import MAIN_BRANCHES, WorkedOn, likely_files
-from journeyman.learning.commands import is_project_command, subject_of
-from journeyman.learning.observations import SHELL, check_kind
+from journeyman.learning.commands import (
+    SCRIPT_RUNNERS,
+    check_kind,
+    is_project_command,
+    placed,
+    subject_of,
+)
+from journeyman.learning.search_keys import STOP_WORDS
+from journeyman.learning.traps import SHELL
 from journeyman.records import SessionId, TrapReason
 from journeyman.records.fact import TOLD, Correction, Fact, FactDecision, FactKind, fact_id
 from journeyman.records.session import BOT_PLATFORMS
@@ -52,6 +59,8 @@ _WISHES = re.compile(
     r"|keep|without|no need|stop)\b",
     re.IGNORECASE,
 )
+_FORBIDS = re.compile(r"\b(?:don'?t|never|not|stop|avoid|without|no)\b", re.IGNORECASE)
+_EVERYDAY = STOP_WORDS | {"here", "again", "repo", "repository", "project", "told", "said"}
 _FEWEST_WORDS, _MOST_WORDS = 4, 40
 
 
@@ -102,14 +111,14 @@ class ProjectFacts:
         """
         commands = self._commands()
         newer = {fact.subject: fact.last_at or 0.0 for fact in commands}
-        traps = [
-            self._with_remedy(fact, commands)
+        # Of two facts that disagree, the newer one is right.
+        known = {
+            fact.subject: fact
             for fact in self._traps()
-            # Of two facts that disagree, the newer one is right.
             if (fact.last_at or 0.0) >= newer.get(fact.subject, -math.inf)
-        ]
-        failing = {fact.subject for fact in traps}
-        facts = [fact for fact in commands if fact.subject not in failing]
+        }
+        traps = [self._with_remedy(self._followed(one, known), commands) for one in known.values()]
+        facts = [fact for fact in commands if not _is_outdated(fact, known)]
         facts += [*traps, *self._findings(), *self._preferences()]
         decided = map(self._decided, facts)
         return tuple(
@@ -185,9 +194,9 @@ class ProjectFacts:
             for row in rows:
                 for file in row.observed.files:
                     files[file.path] += file.read + file.changed
-            checks = [row.observed.check for row in rows if row.observed.check is not None]
-            own = [check for check in checks if is_project_command(check.command)]
-            last, check = rows[-1], next(reversed(own or checks), None)
+            observed = [row.observed for row in rows if not row.observed.tainted]
+            checks = [one.check for one in observed if one.check is not None]
+            last, check = rows[-1], next(reversed(checks), None)
             found.append(
                 WorkedOn(
                     session=session,
@@ -198,6 +207,7 @@ class ProjectFacts:
                     files=files,
                     check=check.command if check else "",
                     check_worked=bool(check and check.worked),
+                    is_bot=last.platform.lower() in BOT_PLATFORMS,
                 )
             )
         found.sort(key=lambda one: (-math.inf if one.at is None else one.at, one.row))
@@ -211,7 +221,7 @@ class ProjectFacts:
         """Return the last session on a branch of its own; None on the main branch."""
         if branch in MAIN_BRANCHES:
             return None
-        same = (one for one in reversed(self.worked_on) if one.branch == branch)
+        same = (one for one in reversed(self.worked_on) if one.branch == branch and not one.is_bot)
         return next(same, None)
 
     def likely_files(self, branch: str, person: str) -> dict[str, float]:
@@ -258,24 +268,25 @@ class ProjectFacts:
             yield key, kept[key]
 
     def _commands(self) -> list[Fact]:
-        uses: defaultdict[str, list[Sighting]] = defaultdict(list)
+        uses: defaultdict[tuple[str, str], list[Sighting]] = defaultdict(list)
         for row in self.rows:
             for use in row.observed.commands:
                 if use.worked and is_project_command(use.name):
-                    uses[subject_of(use.name)].append(Sighting(row, use))
+                    uses[use.folder, subject_of(use.name)].append(Sighting(row, use))
         facts = []
-        for subject, seen in self._confirmed(uses):
-            form = _usual_form(seen)
-            if not form:
+        for (folder, name), seen in self._confirmed(uses):
+            form, subject = placed(_usual_form(seen), folder), placed(name, folder)
+            if form == placed("", folder):
                 continue
             seconds = median([use.seconds for _, use in seen if use.seconds] or [0.0])
             took = f" ({_duration(seconds)})" if seconds >= _SLOW_S else ""
-            paths = (subject.split()[0],) if "/" in subject.split()[0] else ()
-            if not paths and subject_of(form) != form:
-                paths = (subject,)
-            facts.append(
-                self._fact("command", subject, f"`{form}`{took}", seen, present=paths, detail=form)
-            )
+            script = name.split()[0] if "/" in name.split()[0] else ""
+            if not script and subject_of(seen[0].item.name) != seen[0].item.name:
+                script = name
+            paths = [f"{folder}/{script}" if folder else script] if script else []
+            present = tuple(paths or filter(None, [folder]))
+            fact = self._fact("command", subject, f"`{form}`{took}", seen, present=present)
+            facts.append(replace(fact, detail=form))
         return facts
 
     def _traps(self) -> list[Fact]:
@@ -285,16 +296,17 @@ class ProjectFacts:
             for trap in row.observed.traps:
                 seen[trap.reason, trap.tool, trap.failed].append(Sighting(row, trap))
             for use in row.observed.commands:
-                if use.worked:
+                if use.worked and not use.folder:
                     worked[use.name].append(Sighting(row, use))
         facts = []
         for (reason, tool, failed), sightings in self._confirmed(seen):
-            # What usually works is no trap, however often it failed.
-            if reason in ("program", "task") and len(worked[failed]) >= len(sightings):
+            # What usually works is no trap, however often it failed; what worked only before is.
+            times = [one.row.at or 0.0 for one in sightings]
+            since = [one for one in worked[failed] if (one.row.at or 0.0) >= min(times)]
+            if reason in ("program", "task") and len(since) >= len(sightings):
                 continue
             # Of two facts that disagree, the newer one is right.
-            last = max((one.row.at or 0.0 for one in sightings), default=0.0)
-            later = {one.row.session for one in worked[failed] if (one.row.at or 0.0) > last}
+            later = {one.row.session for one in since if (one.row.at or 0.0) > max(times)}
             if len(later) >= CONFIRMED:
                 continue
             remedies: defaultdict[str, set[SessionId]] = defaultdict(set)
@@ -325,8 +337,20 @@ class ProjectFacts:
         known = next((one for one in commands if one.subject == subject), None)
         if known is None or fact.detail not in ("program", "task"):
             return fact
-        text = _trap_text(fact.detail, fact.tool, fact.subject, known.detail)
+        is_runner = fact.subject in SCRIPT_RUNNERS  # what it ran there is not what it is for
+        form = _generalised(known.detail) if is_runner else known.detail
+        text = _trap_text(fact.detail, fact.tool, fact.subject, form)
         return replace(fact, text=text, present=known.present)
+
+    @staticmethod
+    def _followed(fact: Fact, traps: Mapping[str, Fact]) -> Fact:
+        """Return a trap with what works in the place of a remedy that fails itself by now."""
+        newer = traps.get(subject_of(fact.remedy)) if fact.remedy else None
+        if newer is None or (newer.last_at or 0.0) < (fact.last_at or 0.0):
+            return fact
+        remedy = newer.remedy if newer.remedy != fact.subject else ""
+        text = _trap_text(fact.detail, fact.tool, fact.subject, remedy)
+        return replace(fact, text=text, remedy=remedy, present=())
 
     def _findings(self) -> list[Fact]:
         seen: defaultdict[str, list[Sighting]] = defaultdict(list)
@@ -351,24 +375,28 @@ class ProjectFacts:
         """Return what the person said against calls, as drafts, and what they told us to remember.
         What a second session repeats is known.
         """
-        groups: list[tuple[frozenset[str], list[Sighting]]] = []
+        groups: list[tuple[frozenset[str], bool, list[Sighting]]] = []
         # The first wording names the fact, whatever the order of learning.
-        for row in sorted(self.rows, key=lambda row: (row.at or 0.0, row.session, row.row)):
+        people = [row for row in self.rows if row.platform.lower() not in BOT_PLATFORMS]
+        for row in sorted(people, key=lambda row: (row.at or 0.0, row.session, row.row)):
             for remark in row.observed.remarks:
                 if find_suspicion((), requests=(remark.words,)):
                     continue
-                spoken = frozenset(word.casefold() for word in _WORD.findall(remark.words))
+                said = {word.casefold() for word in _WORD.findall(remark.words)}
+                spoken = frozenset(said - _EVERYDAY - {*_WISHES.findall(remark.words.casefold())})
+                forbids = _FORBIDS.search(remark.words) is not None
                 count = len(remark.words.split())
                 if not (_FEWEST_WORDS <= count <= _MOST_WORDS and _WISHES.search(remark.words)):
                     continue
-                for words, sightings in groups:
-                    if len(spoken & words) >= _ALIKE * len(spoken | words):
+                for words, is_ban, sightings in groups:
+                    is_alike = len(spoken & words) >= _ALIKE * len(spoken | words)
+                    if is_alike and is_ban == forbids:
                         sightings.append(Sighting(row, remark))
                         break
                 else:
-                    groups.append((spoken, [Sighting(row, remark)]))
+                    groups.append((spoken, forbids, [Sighting(row, remark)]))
         facts = []
-        for _, sightings in groups:
+        for *_, sightings in groups:
             first = sightings[0].item
             is_repeated = len({row.session for row, _ in sightings}) >= CONFIRMED
             fact = self._fact("preference", first.words, f'"{_quotable(first.words)}"', sightings)
@@ -388,6 +416,13 @@ class ProjectFacts:
             if decision.id.startswith(TOLD)
         ]
         return [*told, *facts]
+
+
+def _is_outdated(command: Fact, traps: Mapping[str, Fact]) -> bool:
+    """Whether a command, or the program that it starts, is known to fail by now."""
+    program = traps.get(command.subject.split()[0])
+    is_gone = program is not None and (program.last_at or 0.0) > (command.last_at or 0.0)
+    return command.subject in traps or is_gone
 
 
 def _trap_text(reason: str, tool: str, failed: str, works: str) -> str:

@@ -33,6 +33,7 @@ class WorkedOn(NamedTuple):
     files: Mapping[str, int]
     check: str
     check_worked: bool
+    is_bot: bool = False
 
 
 def words_in(name: str) -> set[str]:

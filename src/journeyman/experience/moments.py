@@ -17,8 +17,10 @@ from journeyman.experience.checkout import Checkout
 from journeyman.experience.facts import ProjectFacts, by_folder, first
 from journeyman.experience.likely_files import words_in
 from journeyman.learning.agent_tools import find_call, shell_command
-from journeyman.learning.commands import commands_of, is_project_command
-from journeyman.learning.observations import SHELL, check_kind, operands, path_inside, signature
+from journeyman.learning.commands import check_kind, commands_of, is_project_command, placed
+from journeyman.learning.requests import without_quotes
+from journeyman.learning.slots import Location, operands, path_inside, signature
+from journeyman.learning.traps import SHELL, is_made
 from journeyman.models.embedder import Embedder
 from journeyman.records import Call, Observations
 from journeyman.records.fact import Fact, FactKind, fact_id
@@ -65,6 +67,9 @@ _CODE = re.compile(
 _RARE = 0.05
 """The largest share of the files whose names may share the rarest word of a name."""
 
+_MAKES = re.compile(r"\b(?:create|add|write|new|make|generate|start)\b", re.IGNORECASE)
+"""What asks for a file that need not exist."""
+
 _LONGEST_NAMING = 1_500
 """A longer request, such as a plan, names its files itself."""
 
@@ -97,13 +102,15 @@ class Moments:
         *,
         branch: str = "",
         folder: str = "",
+        cwd: str = "",
         person: str = "",
         request_of: Callable[[int], str] = lambda _: "",
         kinds: AbstractSet[FactKind] | None = None,
     ) -> None:
         self._facts = facts
         self._checkout = checkout
-        self._branch, self._person, self._folder = branch, person, folder
+        self._branch, self._person = branch, person
+        self._folder, self._cwd = folder, cwd or folder
         self._request_of = request_of
         self._kinds = kinds
         self._count = Embedder().count_tokens
@@ -163,7 +170,7 @@ class Moments:
     def compaction(self, own: Sequence[Observations], start: str) -> Advice:
         """Return the session's own working commands and open ends, after the text of its start."""
         uses = Counter(
-            use.form
+            placed(use.form, use.folder)
             for seen in own
             for use in seen.commands
             if use.worked and (is_project_command(use.name) or check_kind(use.name))
@@ -204,7 +211,7 @@ class Moments:
         facts = []
         last = self._facts.last_on_branch(self._branch)
         if last is not None:
-            request = " ".join(self._request_of(last.row).split())
+            request = " ".join(without_quotes(self._request_of(last.row)).split())
             if request and find_suspicion((request,)) is None:
                 said = truncate(request, _LONGEST_REQUEST).replace('"', "'")
                 ended = "worked" if last.check_worked else "failed"
@@ -270,24 +277,25 @@ class Moments:
     def _about(self, call: Call, kinds: Sequence[FactKind], shown: AbstractSet[str]) -> list[Fact]:
         """Return the facts about exactly this call, in the order of the kinds."""
         line = shell_command(call.tool, call.arguments)
+        where = Location(self._cwd, self._folder).of(call)
         names = {command.name for command in commands_of(line)}
         names |= {words[0] for words in pipelines(line)} if line else set()
         forms = [command.form.split() for command in commands_of(line)]
-        paths = {path_inside(word, self._folder) for word in operands(line)}
+        paths = {path_inside(word, self._folder, where) for word in operands(line)}
         found = find_call(call.tool, call.arguments)
         if found is not None and not line:
-            paths.add(path_inside(found.fields.get("path", ""), self._folder))
+            paths.add(path_inside(found.fields.get("path", ""), self._folder, where))
 
         def is_about(fact: Fact) -> bool:
             if fact.kind == "preference":
                 return bool(fact.target) and fact.target in {*names, *paths, call.tool}
             if fact.detail == "path":
-                return fact.absent[0] in paths
+                return bool(fact.remedy) and fact.absent[0] in paths and not is_made(call)
             if fact.detail == "option":
                 name, _, option = fact.subject.rpartition(" ")
-                return name in names and any(option in form for form in forms)
+                return where == "" and name in names and any(option in form for form in forms)
             if fact.detail in ("program", "task"):
-                return fact.subject in names
+                return fact.subject in names and (where == "" or fact.detail == "program")
             return call.tool == fact.tool and fact.subject == f"{call.tool}({signature(call)})"
 
         facts = [fact for fact in self._holding if fact.id not in shown and is_about(fact)]
@@ -346,7 +354,13 @@ def _start_text(fact: Fact) -> str:
 
 
 def _is_named(fact: Fact, text: str, words: AbstractSet[str]) -> bool:
-    """Whether a request names what a trap of the shell is about."""
+    """Whether a request names what a trap of the shell is about. The name of a program may be an
+    everyday word, so it counts in code only.
+    """
     if fact.kind != "trap" or fact.tool != SHELL:
         return False
+    if fact.detail == "path" and not fact.remedy and _MAKES.search(text):
+        return False
+    if fact.detail == "program" and fact.subject.isalpha():
+        return f"`{fact.subject}" in text
     return fact.subject in words if " " not in fact.subject else fact.subject in text

@@ -14,12 +14,14 @@ from journeyman.experience.experience import Experience, Experiences
 from journeyman.experience.moments import Moments
 from journeyman.experience.opening import Choice, Opening, why_not_shown
 from journeyman.experience.tool_schemas import LiveTools
-from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, parse_arguments
+from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call, parse_arguments
+from journeyman.learning.commands import is_plain
 from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.learning.opening_text import WORKED, note
 from journeyman.learning.search_keys import is_small_talk
+from journeyman.learning.slots import is_sound_path, signature
 from journeyman.models.embedder import Embedder
-from journeyman.records import Pattern, Template
+from journeyman.records import Call, Pattern, Step, Template
 from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
 from journeyman.records.errors import WrongInput
 from journeyman.store.store import Store
@@ -84,7 +86,8 @@ class OpeningBuilder:
                 preamble="\n\n".join(one.text for one in advice),
                 facts=tuple(fact for one in advice for fact in one.facts),
             )
-        room = limits.tokens - self._count(f"{opening.preamble}\n\n{note(2, short=True)}")
+        said = f"{opening.preamble}\n\n{note(2, short=True)}"
+        room = limits.tokens - note_tokens(said, self._count)
         own = (project,) if project else ()
         projects = own if own_only else (*own, "")
         choices, why_none = self._examples(
@@ -102,7 +105,7 @@ class OpeningBuilder:
         limits or the tools exclude, which the note counts.
         """
         patterns: list[Pattern] = []
-        room = limits.tokens - self._count(f"{note(2)}\n\n{template.addendum}")
+        room = limits.tokens - note_tokens(f"{note(2)}\n\n{template.addendum}", self._count)
         for pattern in template.patterns:
             misfit = why_not_shown(pattern) or (live.misfit_of(pattern) if live else "")
             if not misfit and pattern.tokens <= room and len(patterns) < limits.most:
@@ -173,6 +176,8 @@ class OpeningBuilder:
                 if live is None and hit.similarity < MIN_SIMILARITY:
                     continue
                 pattern = self._first_call(episode_pattern(episode))
+                if not is_plain_call(episode.steps[0]):
+                    continue
                 if pattern.intent in choices or pattern.tokens > room or why_not_shown(pattern):
                     continue
                 if live is None and not limits.small and KNOWN_TOOLS.intersection(pattern.tools):
@@ -211,6 +216,18 @@ class OpeningBuilder:
             return opening
         tokens = sum(choice.tokens for choice in opening.choices)
         return replace(opening, tokens=tokens + note_tokens(opening.system, self._count))
+
+
+def is_plain_call(step: Step) -> bool:
+    """Whether a call is made of names and values, as far as that can be told: its command line, its
+    path or the names of its arguments.
+    """
+    call = find_call(step.tool, step.arguments)
+    if call is None:
+        asked = Call(id="", tool=step.tool, arguments=step.arguments)
+        return bool(signature(asked)) or not parse_arguments(step.arguments)
+    path = call.fields.get("path", "")
+    return is_plain(call.fields.get("command", "")) and (not path or is_sound_path(path))
 
 
 def is_familiar(tools: Sequence[str]) -> bool:

@@ -448,6 +448,7 @@ class ExperienceFacade(Rooms):
             FolderCheckout(root),
             branch=branch_of(root),
             folder=str(root),
+            cwd=str(folder.absolute()),
             person=person_of(str(root)),
             request_of=self._request_of,
             kinds=kinds,

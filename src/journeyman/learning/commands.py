@@ -4,6 +4,7 @@ written without values that change from run to run, and the skill that a call de
 
 import re
 from functools import lru_cache
+from typing import Literal
 
 from msgspec import Struct
 
@@ -14,10 +15,11 @@ _LONGEST = 8_000
 """Only the beginning of a longer command line is read."""
 
 _LONGEST_FORM = 160
+_LONGEST_TASK = 30
 _LONGEST_WORD = 60
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9]*(?:[:_.-][a-z0-9]+)*")
+_SUBCOMMAND = re.compile(r":?[a-z][A-Za-z0-9]*(?:[:_.-][A-Za-z0-9]+)*")
 _PROGRAM = re.compile(r"[A-Za-z_][\w.+-]*")
 _SCRIPT = re.compile(r"(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)+")
 """A program by its path inside the project: `bin/test` is not `test`."""
@@ -60,13 +62,45 @@ _SHORT_OPTION = re.compile(r"-[A-Za-z]")
 
 _QUIET = frozenset(("2>&1", "2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null"))
 
-_SCRIPT_RUNNERS = {"python", "python3", "node", "ruby", "perl", "php", "bash", "sh", "zsh"}
+SCRIPT_RUNNERS = {"python", "python3", "node", "ruby", "perl", "php", "bash", "sh", "zsh"}
 
 _TASKS_LIST = """make gmake just task rake nox tox invoke inv poe gradle mvn sbt bazel nx turbo"""
 _RUN_LIST = """npm pnpm yarn bun mise pdm hatch uv poetry pipenv composer deno task rye pixi"""
 _TASK_RUNNERS, _WITH_RUN = frozenset(_TASKS_LIST.split()), frozenset(_RUN_LIST.split())
 """Programs that run what a project defines: their subcommand is a name of the project's own, for
 the second ones after `run`, `exec` or `test`."""
+
+_DIRECTLY = frozenset(("pnpm", "yarn", "bun"))
+_OWN_LIST = """add audit config create dlx exec import info init install link list ls outdated pack
+patch prune publish rebuild remove store unlink up update upgrade version why workspace
+workspaces x"""
+_OWN = frozenset(_OWN_LIST.split())
+"""What these run also without `run`, and what they do themselves."""
+
+CheckKind = Literal["test", "lint", "build"]
+_CHECK_NAMES: dict[CheckKind, str] = {
+    "test": "tests? runtests? pytest unittest doctest jest vitest mocha rspec ctest tox nox specs?",
+    "lint": r"\w*lint vet check types? typecheck clippy ruff mypy pyright pylint flake8 eslint tsc "
+    "shellcheck rubocop",
+    "build": "build compile make gradlew? mvn cmake ninja",
+}
+_CHECKS: dict[CheckKind, re.Pattern[str]] = {
+    kind: re.compile(rf"(?:^|[\s/:_.-])(?:{'|'.join(names.split())})(?![a-z])")
+    for kind, names in _CHECK_NAMES.items()
+}
+
+_SOURCE = re.compile(
+    r"--(?:default-|extra-)?index\b|--index-url|--find-links|--registry|--with\b|git\+"
+    r"|\b\w*(?:INDEX|REGISTRY|MIRROR|PROXY)\w*=",
+    re.IGNORECASE,
+)
+"""Options that name where software comes from."""
+
+_PLAIN_WORD = re.compile(r"[A-Za-z]{2,}[:,.!?]?")
+_MOST_PLAIN_WORDS = 4
+"""More words than this in a row are a sentence."""
+
+_SENTENCE = re.compile(rf"(?:[A-Za-z]{{2,}}[:,.!?]?\s+){{{_MOST_PLAIN_WORDS},}}[A-Za-z]{{2,}}")
 
 _SHELLS = frozenset(
     ("bash", "sh", "shell", "terminal", "console", "powershell", "command", "cmd", "exec")
@@ -114,11 +148,14 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
         if word[0] not in "-<>&12"
         and not (_SECRET_OPTION.fullmatch(before) or _FOLDER_OPTION.fullmatch(before))
         # The word after a short option may be its value, and a value may be a secret.
-        and not (_SHORT_OPTION.fullmatch(before) and program not in _SCRIPT_RUNNERS)
+        and not (_SHORT_OPTION.fullmatch(before) and program not in SCRIPT_RUNNERS)
     ]
     if "/" in written.strip("./") and _SCRIPT.fullmatch(written):
-        return written.removeprefix("./")
-    if program in _SCRIPT_RUNNERS:
+        script = written.removeprefix("./")
+        # `bin/rails test` is a task of a script, `bin/test tax` is a test of something.
+        is_task = plain and _SUBCOMMAND.fullmatch(plain[0]) and check_kind(script) is None
+        return f"{script} {plain[0]}" if is_task and len(plain[0]) <= _LONGEST_TASK else script
+    if program in SCRIPT_RUNNERS:
         program = "python" if program == "python3" else program
         if "-m" in arguments[:-1]:
             module = arguments[arguments.index("-m") + 1]
@@ -133,7 +170,11 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
         plain = plain[1:]
     taken: list[str] = []
     for word in plain[:3]:
-        if not _SUBCOMMAND.fullmatch(word) or len(word) > 30 or _NUMBERED.fullmatch(word):
+        if (
+            not _SUBCOMMAND.fullmatch(word)
+            or len(word) > _LONGEST_TASK
+            or _NUMBERED.fullmatch(word)
+        ):
             break
         taken.append(word)
         if word not in _GROUPS:
@@ -149,6 +190,10 @@ def _form(words: list[str]) -> str:
         written = _written(word, words[number - 1]) if number else word
         if written != "…" or shown[-1] != "…":
             shown.append(written)
+    plain = [word for word in shown[1:] if _PLAIN_WORD.fullmatch(word)]
+    if len(plain) > _MOST_PLAIN_WORDS:
+        at = shown.index(plain[1])
+        shown = [*shown[:at], "…"]
     form = " ".join(shown)
     if len(form) > _LONGEST_FORM:
         form = form[: _LONGEST_FORM - 1].rsplit(" ", 1)[0] + " …"
@@ -172,7 +217,9 @@ def _is_volatile(word: str) -> bool:
     return (
         len(word) > _LONGEST_WORD
         or "\\ " in word
-        or any(mark in word for mark in "'\"$`\n")
+        or any(mark in word for mark in ("'", '"', "$", "`", "\n", "://"))
+        or not word.replace("…", "").isascii()
+        or ("/" not in word and len(_WORDS.findall(word)) > _MOST_PLAIN_WORDS)
         or _NUMBERED.fullmatch(word) is not None
         or word.startswith(("/", "~", "http://", "https://"))
     )
@@ -181,7 +228,7 @@ def _is_volatile(word: str) -> bool:
 def subject_of(name: str) -> str:
     """Return the script that a command runs, whatever runs it, or else the command."""
     runner, _, script = name.partition(" ")
-    return script if runner in _SCRIPT_RUNNERS and script and script[0] != "-" else name
+    return script if runner in SCRIPT_RUNNERS and script and script[0] != "-" else name
 
 
 def is_project_command(name: str) -> bool:
@@ -193,7 +240,32 @@ def is_project_command(name: str) -> bool:
         return True
     if words[0] in _TASK_RUNNERS:
         return len(words) > 1
-    return len(words) > 1 and words[0] in _WITH_RUN and words[1] in ("run", "exec", "test", "x")
+    if words[0] in _DIRECTLY and len(words) > 1 and words[1] not in _OWN:
+        return True
+    return len(words) > 1 and words[0] in _WITH_RUN and words[1] in ("run", "test")
+
+
+def check_kind(command: str) -> CheckKind | None:
+    """Return whether a command is a test, a lint or a build, by its name; None if none of them."""
+    return next((kind for kind, words in _CHECKS.items() if words.search(command)), None)
+
+
+def placed(command: str, folder: str) -> str:
+    """Return a command as it is called in the top folder of a project."""
+    return f"cd {folder} && {command}" if folder else command
+
+
+def names_source(form: str) -> bool:
+    """Whether a command says where software is to come from: that is never passed on."""
+    return _SOURCE.search(form) is not None
+
+
+def is_plain(line: str) -> bool:
+    """Whether a command line may be an example: one line without a comment, a sentence, or a place
+    where software comes from.
+    """
+    is_short = "\n" not in line and " #" not in line and _SENTENCE.search(line) is None
+    return is_short and not names_source(line)
 
 
 @lru_cache(maxsize=2_048)

@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.learning.agent_tools import operation_of, shell_command
-from journeyman.learning.commands import commands_of
-from journeyman.learning.observations import ServingCall, check_kind, observe, takes_in
-from journeyman.learning.requests import UserRequest, without_reminders
+from journeyman.learning.commands import check_kind, commands_of
+from journeyman.learning.observations import Observer, takes_in
+from journeyman.learning.requests import ServingCall, UserRequest, without_reminders
 from journeyman.learning.sanitizer import cleaned
 from journeyman.records import Call, Ending, Episode, Message, Session, Step
 
@@ -37,7 +37,6 @@ _ENDED_IN_ERROR = re.compile(r"(?!.*abort).*(?:error|fail|crash|exception|fatal)
 _ERROR_FINISHES = ("error", "agent_error", "content_filter")
 
 _MOST_STEPS = 6
-_RESULT_IN_EPISODE = 120
 _JOINED = re.compile(r"\|(?!\|)|;|\|\|\s*(?:true|echo|:)")
 _FAILED = re.compile(
     r"^(?:FAIL\b|FAILED\b|--- FAIL|.{0,80}\bERROR task failed|Traceback \(most recent"
@@ -129,7 +128,7 @@ class ServedRequest(Struct, frozen=True, kw_only=True):
     correction: str = ""
 
 
-def episode_of(session: Session, served: ServedRequest, written: set[str]) -> Episode:
+def episode_of(session: Session, served: ServedRequest, observer: Observer) -> Episode:
     """Return the episode of one request, redacted; of failed or rejected work only its mistakes,
     and no text, command or file if any of it instructs its reader.
     """
@@ -139,17 +138,10 @@ def episode_of(session: Session, served: ServedRequest, written: set[str]) -> Ep
     intent, clean_steps, suspicion = cleaned(
         served.request.intent(),
         [_as_step(serving.call) for serving in steps],
-        result_limit=_RESULT_IN_EPISODE,
     )
     asked_at = [serving.call.asked_at for serving in served.calls]
     times = [at for at in asked_at if at is not None]
-    observed = observe(
-        served.calls,
-        session.cwd,
-        written,
-        correction=served.correction,
-        usable=is_usable,
-    )
+    observed = observer.observe(served.calls, correction=served.correction, usable=is_usable)
     if suspicion is not None:
         intent, clean_steps = "", ()
         observed = replace(observed, commands=(), files=())

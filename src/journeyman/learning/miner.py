@@ -21,10 +21,17 @@ from journeyman.learning.episodes import (
     takes_back_commit,
     why_not_learned,
 )
-from journeyman.learning.observations import ServingCall
+from journeyman.learning.observations import Observer
 from journeyman.learning.opening_text import opening_length, shows_opening
-from journeyman.learning.requests import UserRequest, is_stub, is_truncated, requests
+from journeyman.learning.requests import (
+    ServingCall,
+    UserRequest,
+    is_stub,
+    is_truncated,
+    requests,
+)
 from journeyman.learning.safety import TeachingCheck
+from journeyman.learning.slots import Location
 from journeyman.outcomes.commands import command_of
 from journeyman.records import (
     Call,
@@ -64,8 +71,8 @@ def mine(
     reason = why_not_learned(session, len(judged.calls), [entry.ending for entry in served])
     if in_error and reason == "failed":
         reason = "error"
-    written: set[str] = set()
-    episodes = tuple(episode_of(session, entry, written) for entry in served)
+    observer = Observer(Location(session.cwd, session.project).root)
+    episodes = tuple(episode_of(session, entry, observer) for entry in served)
     return MinedSession(
         session=session.id,
         digest=digest,
@@ -93,7 +100,7 @@ def _served_requests(
     live = ordered[opening_length(messages) :]
     parsed = requests(live)
     under = {message.key: request for message, request in zip(live, parsed.under, strict=True)}
-    check = TeachingCheck(session.cwd)
+    check, location = TeachingCheck(session.cwd), Location(session.cwd, session.project)
     verdicts = {call.index: call.verdict for call in judged.calls}
     calls: defaultdict[int, list[ServingCall]] = defaultdict(list)
     last: dict[int, UserRequest] = {}
@@ -104,10 +111,11 @@ def _served_requests(
         if call.tool in trivial or _is_artefact(call):
             continue
         last[request.number] = request
-        calls[request.number].append(_serving_call(call, request, verdict, check))
+        calls[request.number].append(_serving_call(call, request, verdict, check, location))
     if _is_of_subagent(session):  # its requests are not a person's words
         last = {
-            number: msgspec.structs.replace(request, text="") for number, request in last.items()
+            number: msgspec.structs.replace(request, text="", correction="")
+            for number, request in last.items()
         }
     numbers = list(calls)
     undone = {
@@ -154,7 +162,11 @@ def _is_artefact(call: Call) -> bool:
 
 
 def _serving_call(
-    call: Call, request: UserRequest, verdict: Verdict, check: TeachingCheck
+    call: Call,
+    request: UserRequest,
+    verdict: Verdict,
+    check: TeachingCheck,
+    location: Location,
 ) -> ServingCall:
     is_ok = verdict.status == "ok" and not hides_failure(call)
     is_safe = check.may_teach(call, request.number)
@@ -166,6 +178,7 @@ def _serving_call(
         is_ok=is_ok,
         is_error=verdict.is_error,
         is_safe=is_safe,
+        folder=location.of(call, worked=is_ok),
         is_example=is_ok
         and is_safe
         and len(call.arguments) <= _LONGEST_ARGUMENTS

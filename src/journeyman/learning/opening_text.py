@@ -15,7 +15,7 @@ from journeyman.records.host import BEGIN_MARK, end_mark
 NO_OUTPUT = "(no output)"
 WORKED = "ok"
 NO_REQUEST = "(the request was not recorded)"
-NO_RESULT = "(the result was not recorded)"
+NO_RESULT = "(result not recorded)"
 
 _NAMED_TOOLS = 5
 

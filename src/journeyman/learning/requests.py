@@ -1,12 +1,13 @@
 """Splits a session into the user's requests. One continues while the agent asks back before it
 works, and the user answers. What programs write in the user's place is not a request, nor is a nod
-("yes, go on"). A correction starts the request again, and rejects what was done for it. The wordings
+("yes, go on"). A correction starts the request again, and rejects what was done for it. Wordings
 are in `wordings.toml`.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from typing import Self
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from journeyman.learning.opening_text import without_opening_text
 from journeyman.learning.sanitizer import joined_intent
-from journeyman.records import Message
+from journeyman.records import Call, Message, Verdict
 
 
 class Artefact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,9 +78,11 @@ _SLASH_COMMAND = re.compile(
 )
 _SETTINGS_COMMANDS = frozenset(TABLE.lists["settings"].split())
 _IDE_CONTEXT = re.compile(
-    r"<(ide_opened_file|ide_selection|ide_diagnostics|attached_files?|editor_context)>.*?(?:</\1>|\Z)",
-    re.DOTALL,
+    r"<(ide_opened_file|ide_selection|ide_diagnostics|editor_context|(?:attached_)?files?|attachment"
+    r"|document)\b[^<>\n]{0,200}>.*?(?:</\1>|\Z)|^--- Content from referenced files ---.*",
+    re.DOTALL | re.MULTILINE,
 )
+_QUOTED = re.compile(r"```.*?(?:```|\Z)|^>.*?$", re.DOTALL | re.MULTILINE)
 _WITHDRAWALS = frozenset(("undo", "bare_no", "forbidden"))
 PLAIN_ANSWERS = frozenset(("no", "bare_no", "rather", "again"))
 """Corrections with words that are a plain answer if the agent has just asked something."""
@@ -116,6 +119,38 @@ class UserRequest(Struct, frozen=True, kw_only=True, gc=False):
     def intent(self) -> str:
         """Return the request as one text to be redacted; empty if there was none."""
         return joined_intent(self.text, self.answer) if self.text else ""
+
+
+class ServingCall(Struct, frozen=True, kw_only=True):
+    """A call of the session with all that mining needs to know about it. A safe call does nothing
+    that a person would have to confirm. An example is safe, worked, and is complete and short
+    enough. `folder` is where it ran, relative to the top folder; None if that is not known.
+    """
+
+    call: Call
+    skill: str
+    request: UserRequest
+    verdict: Verdict
+    is_ok: bool
+    is_error: bool
+    is_safe: bool
+    is_example: bool
+    folder: str | None = ""
+
+    @classmethod
+    def alone(cls, call: Call, verdict: Verdict, folder: str | None = "") -> Self:
+        """Return a call without what else mining knows of it."""
+        return cls(
+            call=call,
+            skill="",
+            request=UserRequest(),
+            verdict=verdict,
+            is_ok=verdict.status == "ok",
+            is_error=verdict.is_error,
+            is_safe=True,
+            is_example=False,
+            folder=folder,
+        )
 
 
 class SessionRequests(Struct, frozen=True, kw_only=True):
@@ -167,6 +202,11 @@ def requests(messages: Sequence[Message]) -> SessionRequests:
     return SessionRequests(
         under=under, rejected=frozenset(rejected), interrupted=frozenset(interrupted)
     )
+
+
+def without_quotes(text: str) -> str:
+    """Return what a person said themselves, without what they quote."""
+    return _QUOTED.sub(" ", text)
 
 
 def _user_text(message: Message) -> str:

@@ -1,6 +1,5 @@
-"""Turns mined or imported steps into what may be stored: redacts their texts, then cuts them to
-head and tail (in that order, because half a secret is not recognised), and recognises text that
-instructs its reader.
+"""Turns mined or imported steps into what may be stored: leaves out what results say, redacts the
+rest, and recognises text that instructs its reader.
 """
 
 import re
@@ -25,23 +24,11 @@ _REQUEST_LIMIT = 4_000
 _SEPARATOR = "\x1f"
 """Separates the request from the answer while they are redacted."""
 
-SUMMARY_LIMIT = 500
-
-_WORTH_BOTH_ENDS = 24
-"""With less room than this for head and tail together, only the head is shown."""
-
-_CUT_LINE_OR_WORD = re.compile(r"\n[^\n]{0,60}\Z|\s\S{0,24}\Z")
-_REST_OF_LINE_OR_WORD = re.compile(r"\A[^\n]{0,60}\n|\A\S{0,24}\s")
-"""How much head and tail may shrink so that the cut is between lines or words."""
-
-_LAST_WORD, _FIRST_WORD = re.compile(r"\S*\Z"), re.compile(r"\A\S*")
-
-_READ_OF_RESULT = 1_024
-"""How much of a long result's head and tail is searched for secrets before it is cut to a third of
-that."""
+_LONGEST_RESULT, _MOST_WORDS_OF_RESULT = 120, 4
+_WORD, _UNSPACED = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[^\x00-\x7f]{9,}")
 
 _JUDGED_OF_RESULT = 2_048
-"""How much of them is searched for instructions: the agent has read all of it."""
+"""How much of a result's head and tail is searched for instructions: the agent has read it."""
 
 
 def joined_intent(request: str, answer: str = "") -> str:
@@ -68,22 +55,16 @@ def _clip(text: str, limit: int) -> str:
     return (cut.rpartition(" ")[0] if " " in cut[limit // 2 :] else cut) + "…"
 
 
-def summary(text: str, limit: int = SUMMARY_LIMIT, *, unread: int = 0) -> str:
-    """Return the text, or its head and tail; `unread` counts what the caller already left out of
-    the middle.
+def shown_result(result: str) -> str:
+    """Return a result that is too short to say anything but a value, and of any other only how long
+    it is: anyone may have written it, for whoever reads it.
     """
-    if len(text) <= limit and not unread:
+    text = result.strip()
+    is_short = len(text) <= _LONGEST_RESULT and _UNSPACED.search(text) is None
+    if is_short and len(_WORD.findall(text)) <= _MOST_WORDS_OF_RESULT:
         return text
-    mark = "… [{} characters left out] …"
-    limit = min(limit, len(text))
-    room = limit - len(mark.format(len(text) + unread)) - 2
-    if room < _WORTH_BOTH_ENDS:
-        return text[: limit - 1].rstrip() + "…" if limit > 0 else ""
-    head = _CUT_LINE_OR_WORD.sub("", text[: room * 2 // 3])
-    tail = _REST_OF_LINE_OR_WORD.sub("", text[-(room // 3) :])
-    between = "\n" if "\n" in text else " "
-    marked = mark.format(len(text) - len(head) - len(tail) + unread)
-    return f"{head}{between}{marked}{between}{tail}"
+    lines = text.count("\n") + 1
+    return "(1 line)" if lines == 1 else f"({lines:,} lines)"
 
 
 class Cleaned(NamedTuple):
@@ -96,26 +77,22 @@ class Cleaned(NamedTuple):
     suspicion: Suspicion | None
 
 
-def cleaned(intent: str, steps: Sequence[Step], *, result_limit: int = SUMMARY_LIMIT) -> Cleaned:
-    """Return recorded steps redacted and cut. A tool name that contains a secret becomes one that
-    no host accepts.
+def cleaned(intent: str, steps: Sequence[Step]) -> Cleaned:
+    """Return recorded steps redacted, with what may be shown of their results. A tool name that
+    contains a secret becomes one that no host accepts.
     """
-    clean_intent, clean_steps = _redacted(intent, steps)
-    clean_steps = tuple(
-        msgspec.structs.replace(
-            step, result=summary(step.result, result_limit, unread=_unread(raw.result))
-        )
-        for step, raw in zip(clean_steps, steps, strict=True)
-    )
     suspicions = (suspicion_of(text) for text in _texts(steps))
     suspicion = suspicion_of(intent, is_request=True) or next(filter(None, suspicions), None)
+    clean_intent, clean_steps = _redacted(intent, steps)
     return Cleaned(clipped_intent(clean_intent), clean_steps, suspicion)
 
 
 def _redacted(intent: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]]:
     redactor = Redactor()
     clean_intent = replace_surrogates(intent)
-    clean_steps = tuple(msgspec.structs.replace(step, result=_read(step.result)) for step in steps)
+    clean_steps = tuple(
+        msgspec.structs.replace(step, result=shown_result(step.result)) for step in steps
+    )
     for _ in range(2):  # a name that a later text reveals may appear bare in an earlier one
         before = clean_intent, clean_steps
         clean_intent = redactor.text(clean_intent)
@@ -142,18 +119,6 @@ def redacted_line(text: str) -> str:
 def suspicion_of(text: str, *, is_request: bool = False) -> Suspicion | None:
     """Return why a text of a session must not be shown; cached, because patterns share calls."""
     return find_suspicion(() if is_request else (text,), requests=(text,) if is_request else ())
-
-
-def _read(result: str) -> str:
-    """Return head and tail of a long result, without the words that the cut went through."""
-    if not _unread(result):
-        return result
-    head, tail = result[:_READ_OF_RESULT], result[-_READ_OF_RESULT:]
-    return f"{_LAST_WORD.sub('', head)}\n{_FIRST_WORD.sub('', tail)}"
-
-
-def _unread(result: str) -> int:
-    return max(len(result) - 2 * _READ_OF_RESULT - 1, 0)
 
 
 def _texts(steps: Sequence[Step]) -> Iterator[str]:

@@ -25,7 +25,7 @@ _STOP_WORDS_LIST = """a an and are as at be been but by can could did do does fo
 hello help hi how i if in into is it its just like me my need not of on or our
 out please so some that the their them then there these they this to up us want
 was we were what when which who will with would you your"""
-_STOP_WORDS = frozenset(_STOP_WORDS_LIST.split())
+STOP_WORDS = frozenset(_STOP_WORDS_LIST.split())
 
 _SMALL_TALK_LIST = """afternoon again ah ahead all alright am amazing any appreciate appreciated
 awesome bitte bonjour brilliant buddy buenas buenos buongiorno bye chat cheers ciao continue cool
@@ -43,12 +43,12 @@ _SMALL_TALK = frozenset(_SMALL_TALK_LIST.split())
 def is_small_talk(text: str) -> bool:
     """Whether a text contains nothing but stop words and small talk, such as a greeting."""
     spoken = _WORD.findall(text.casefold().replace("'", ""))
-    return all(word in _STOP_WORDS or word in _SMALL_TALK for word in spoken)
+    return all(word in STOP_WORDS or word in _SMALL_TALK for word in spoken)
 
 
 def words(text: str) -> Words:
     """Return the stemmed words of a text, in order, as numbers."""
-    return _numbered(word for word in map(_stem, _split(text)) if word not in _STOP_WORDS)
+    return _numbered(word for word in map(_stem, _split(text)) if word not in STOP_WORDS)
 
 
 def task_words(task: str) -> Words:
@@ -75,12 +75,10 @@ def _stem(word: str) -> str:
 
 
 def call_text(episode: Episode) -> str:
-    """Return the calls of an episode in words: commands, their purposes, tools, arguments,
-    files.
-    """
+    """Return the calls of an episode in words: commands, tools, arguments, files."""
     parts: list[str] = []
     for command in episode.observed.commands:
-        parts += filter(None, (command.name, command.purpose)) if command.worked else ()
+        parts += (command.name,) if command.worked else ()
     for step in episode.steps:
         if not shell_command(step.tool, step.arguments):
             parts.append(" ".join((step.tool, *parse_arguments(step.arguments))).replace("_", " "))

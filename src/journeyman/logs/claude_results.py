@@ -80,6 +80,8 @@ def is_not_run(tool: str, text: str, result: Raw, version: str) -> bool:
     """Return whether an error shows that the call did not run. Versions without the fields above
     record what a hook says as the whole error; a command that ran and failed has a header.
     """
+    if bytes(memoryview(result)) == b'"User rejected tool use"':
+        return True
     is_error_text = bytes(memoryview(result)[:7]) == b'"Error:'
     is_bare = tool == "Bash" and is_error_text and _NO_HEADER.match(text) is not None
     return is_bare and _STATES_EXIT_CODES.match(version) is not None

@@ -19,16 +19,15 @@ outcome is not a success. `rejected`: the person's next message undoes or correc
 
 class CommandUse(Struct, frozen=True, array_like=True, gc=False):
     """A shell command of an episode: its program with the subcommand, the form in which it was
-    written, how often it worked and failed, the purpose that the agent stated, and how long it took
-    at most.
+    written, how often it worked and failed, how long it took at most, and the folder it ran in.
     """
 
     name: str
     form: str
     worked: int = 0
     failed: int = 0
-    purpose: str = ""
     seconds: float = 0.0
+    folder: str = ""
 
 
 class FileUse(Struct, frozen=True, array_like=True, gc=False):

@@ -15,8 +15,8 @@ PatternType = Literal["code", "file", "research", "mixed"]
 
 
 class Step(Struct, frozen=True, kw_only=True, gc=False):
-    """One call of a pattern, which worked. `arguments` is a JSON object as text, `result` the head
-    and tail of the recorded result.
+    """One call of a pattern, which worked. `arguments` is a JSON object as text, `result` a short
+    result, or how long it was.
     """
 
     tool: str

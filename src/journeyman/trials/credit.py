@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from journeyman.learning.agent_tools import shell_command
-from journeyman.learning.commands import commands_of, subject_of
-from journeyman.learning.observations import check_kind, observe_call, used_files
+from journeyman.learning.commands import check_kind, commands_of, placed, subject_of
+from journeyman.learning.observations import findings_of
+from journeyman.learning.traps import SHELL, traps_of
 from journeyman.records.fact import Fact
 from journeyman.trials.replay import Event, RecordedSession, is_search
 
@@ -16,29 +17,27 @@ _REACH = 12
 
 def needless_calls(recorded: RecordedSession, fact: Fact, at: int) -> tuple[set[int], bool]:
     """Return the calls after `at` that a fact makes needless, and whether it was used at all."""
-    events, folder = recorded.events, recorded.session.cwd
+    events, root = recorded.events, recorded.root
     if fact.kind in ("place", "continuity"):
-        return _searches(events, fact.present or (fact.subject,), folder, at)
+        return _searches(events, fact.present or (fact.subject,), at)
     if fact.kind == "command":
         return _wrong_attempts(events, fact.subject, at)
     if fact.kind == "trap":
         for number, event in _calls(events, at):
-            if event.verdict is not None and event.verdict.is_error and _meets(event, fact, folder):
+            if event.verdict is not None and event.verdict.is_error and _meets(event, fact, root):
                 return _until_end(events, number, fact), True
         return set(), _uses(events, subject_of(fact.remedy), at)
     return set(), True
 
 
-def _searches(
-    events: Sequence[Event], paths: Iterable[str], folder: str, at: int
-) -> tuple[set[int], bool]:
+def _searches(events: Sequence[Event], paths: Iterable[str], at: int) -> tuple[set[int], bool]:
     """Return the searches that found one of the files, before it was first used."""
     wanted, credited, used = {*paths}, set[int](), False
     pending: list[tuple[int, Event]] = []
     for number, event in enumerate(events):
         if event.call is None:
             continue
-        found = wanted.intersection(used_files(event.call, folder))
+        found = wanted.intersection(event.files)
         if found and number > at and event.verdict is not None and not event.verdict.is_error:
             used = True
             for path in found:
@@ -59,7 +58,7 @@ def _wrong_attempts(events: Sequence[Event], subject: str, at: int) -> tuple[set
     kind, failed = check_kind(subject), set[int]()
     for number, event in _calls(events, at):
         names = _names(event)
-        if subject in {subject_of(name) for name in names}:
+        if subject in names:
             return failed, True
         is_attempt = kind is not None and any(check_kind(name) == kind for name in names)
         if (
@@ -95,30 +94,28 @@ def _calls(events: Sequence[Event], after: int) -> Iterable[tuple[int, Event]]:
 def _names(event: Event) -> list[str]:
     call = event.call
     line = shell_command(call.tool, call.arguments) if call else ""
-    return [command.name for command in commands_of(line)]
+    return [placed(subject_of(one.name), event.folder or "") for one in commands_of(line)]
 
 
 def _uses(events: Sequence[Event], subject: str, at: int) -> bool:
-    return bool(subject) and any(
-        subject in {subject_of(name) for name in _names(event)} for _, event in _calls(events, at)
-    )
+    return bool(subject) and any(subject in _names(event) for _, event in _calls(events, at))
 
 
-def _meets(event: Event, fact: Fact, folder: str) -> bool:
+def _meets(event: Event, fact: Fact, root: str) -> bool:
     """Whether a failed call is the one that a trap is about."""
     if event.call is None or event.verdict is None:
         return False
     return any(
-        fact.subject == (trap.failed if trap.tool == "shell" else f"{trap.tool}({trap.failed})")
-        for trap in observe_call(event.call, event.verdict, folder).traps
+        fact.subject == (trap.failed if trap.tool == SHELL else f"{trap.tool}({trap.failed})")
+        for trap in traps_of(event.call, event.verdict, root, event.folder)
     )
 
 
 def _is_missing(event: Event) -> bool:
     if event.call is None or event.verdict is None:
         return False
-    traps = observe_call(event.call, event.verdict, "").traps
-    return any(trap.reason in ("program", "option") for trap in traps)
+    traps = traps_of(event.call, event.verdict, "", event.folder)
+    return any(trap.reason in ("program", "task", "option") for trap in traps)
 
 
 def repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[set[int], bool]:
@@ -129,7 +126,7 @@ def repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[
     for number, event in _calls(events, at):
         if event.call is None or event.verdict is None or not event.verdict.is_error:
             continue
-        found = observe_call(event.call, event.verdict, "").findings
+        found = findings_of(event.call, event.verdict)
         reported = {one.rule for one in found if check_kind(one.command) != "test"}
         came_up = came_up or bool(reported & rules)
         if number in needless or not reported or not reported <= rules:
@@ -149,13 +146,12 @@ def repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[
 
 def possible_savings(recorded: RecordedSession) -> int:
     """Return how many calls looked for something or failed for a lasting reason."""
-    folder = recorded.session.cwd
     return sum(
         is_search(event.call)
         or (
             event.verdict is not None
             and event.verdict.is_error
-            and bool(observe_call(event.call, event.verdict, folder).traps)
+            and bool(traps_of(event.call, event.verdict, recorded.root, event.folder))
         )
         for event in recorded.events
         if event.call is not None
@@ -164,9 +160,8 @@ def possible_savings(recorded: RecordedSession) -> int:
 
 def first_files(recorded: RecordedSession) -> list[str]:
     """Return the files that served the first request with any."""
-    folder = recorded.session.cwd
     by_number: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for event in recorded.events:
         if event.call is not None and event.verdict is not None and not event.verdict.is_error:
-            by_number[event.number] |= dict.fromkeys(used_files(event.call, folder))
+            by_number[event.number] |= dict.fromkeys(event.files)
     return next((list(files) for _, files in sorted(by_number.items()) if files), [])

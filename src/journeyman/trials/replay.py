@@ -9,9 +9,9 @@ from typing import NamedTuple
 from journeyman.experience.checkout import INSTRUCTIONS
 from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
 from journeyman.learning.commands import commands_of, subject_of
-from journeyman.learning.observations import operands, path_inside, used_files
 from journeyman.learning.requests import requests
 from journeyman.learning.session_judge import VERDICT_RULES
+from journeyman.learning.slots import Location, operands, path_inside, used_files
 from journeyman.records import Call, Message, Session, Verdict, join_calls
 from journeyman.store.store import Store
 
@@ -22,18 +22,21 @@ _LINE_NUMBER = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
 
 
 class Event(NamedTuple):
-    """A prompt of the person, or a call with its verdict."""
+    """A prompt of the person, or a call with its verdict, the folder it ran in and its files."""
 
     number: int
     prompt: str = ""
     call: Call | None = None
     verdict: Verdict | None = None
+    folder: str | None = ""
+    files: tuple[str, ...] = ()
 
 
 class RecordedSession(NamedTuple):
-    """A session and its events in order; `number` in an event counts the requests."""
+    """A session, its top folder, and its events in order, whose `number` counts the requests."""
 
     session: Session
+    root: str
     events: tuple[Event, ...]
 
 
@@ -47,19 +50,19 @@ def read_session(store: Store, session: Session) -> RecordedSession:
     calls: dict[str, list[Call]] = {}
     for call in join_calls(messages):
         calls.setdefault(call.asked_key, []).append(call)
-    events = []
+    events, location = [], Location(session.cwd, session.project)
     number, before = 0, 0
     for message, under in zip(messages, requests(messages).under, strict=True):
         if message.role == "user" and message.kind == "plain" and message.text.strip():
             number += under.number != before or number == 0
             before = under.number
             events.append(Event(number, prompt=message.text))
-        events += [
-            Event(number, call=call, verdict=verdicts[call.index])
-            for call in calls.get(message.key, ())
-            if call.index in verdicts
-        ]
-    return RecordedSession(session, tuple(events))
+        for call in calls.get(message.key, ()):
+            if verdict := verdicts.get(call.index):
+                folder = location.of(call, worked=verdict.status == "ok")
+                files = tuple(used_files(call, location.root, folder))
+                events.append(Event(number, "", call, verdict, folder, files))
+    return RecordedSession(session, location.root, tuple(events))
 
 
 class RecordedCheckout:
@@ -88,30 +91,29 @@ class RecordedCheckout:
         for event in recorded.events:
             if event.call is None or event.verdict is None:
                 continue
-            folder = recorded.session.cwd
+            root, folder = recorded.root, event.folder
             failed = event.verdict.is_error
-            for path in used_files(event.call, folder):
-                if not failed:
-                    self._seen[path] = True
+            if not failed:
+                self._seen |= dict.fromkeys(event.files, True)
             line = shell_command(event.call.tool, event.call.arguments)
             names = [command.name for command in commands_of(line)]
             if event.verdict.kind != "not_found":
-                scripts = (path_inside(subject_of(name), folder) for name in names)
+                scripts = (path_inside(subject_of(name), root, folder) for name in names)
                 self._seen |= {script: True for script in scripts if "/" in script}
             if _REMOVING.intersection(names) and not failed:
                 for word in operands(line):
-                    self._seen[path_inside(word, folder)] = False
-            if failed and (path := missing_path(event.call, folder)):
+                    self._seen[path_inside(word, root, folder)] = False
+            if failed and (path := missing_path(event.call, root)):
                 self._seen[path] = False
 
 
-def missing_path(call: Call, folder: str) -> str:
+def missing_path(call: Call, root: str) -> str:
     """Return the path that a file tool did not find; empty if it found it."""
     found = find_call(call.tool, call.arguments)
     if found is None or found.operation == "run":
         return ""
     is_missing = re.search(r"does not exist|no such file", (call.result or "")[:300], re.IGNORECASE)
-    return path_inside(found.fields.get("path", ""), folder) if is_missing else ""
+    return path_inside(found.fields.get("path", ""), root) if is_missing else ""
 
 
 def is_search(call: Call) -> bool:
@@ -132,9 +134,7 @@ def instructions_in(sessions: Sequence[RecordedSession]) -> dict[str, str]:
             if event.call is None or event.verdict is None or event.verdict.status != "ok":
                 continue
             operation = operation_of(event.call.tool, event.call.arguments)
-            path = path_inside(
-                file_path(event.call.tool, event.call.arguments), recorded.session.cwd
-            )
+            path = path_inside(file_path(event.call.tool, event.call.arguments), recorded.root)
             fields = find_call(event.call.tool, event.call.arguments)
             if path not in INSTRUCTIONS or fields is None:
                 continue

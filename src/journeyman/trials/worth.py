@@ -16,8 +16,7 @@ from journeyman.experience.checkout import UnknownCheckout, says
 from journeyman.experience.facts import ProjectFacts, person_of
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import shell_command
-from journeyman.learning.commands import commands_of, subject_of
-from journeyman.learning.observations import check_kind, used_files
+from journeyman.learning.commands import check_kind, commands_of, subject_of
 from journeyman.models.embedder import Embedder
 from journeyman.records.fact import Fact, FactKind
 from journeyman.store.episodes import EpisodeRow
@@ -233,7 +232,8 @@ class _Replay:
             facts,
             self._checkout,
             branch=session.git_branch,
-            folder=session.cwd,
+            folder=recorded.root,
+            cwd=session.cwd,
             person=person_of(session.cwd),
             request_of=self._request_of,
             kinds=self._kinds,
@@ -339,7 +339,7 @@ class _Replay:
                 uses.update(names)
                 commits += "git commit" in names
                 if commits <= _COMMITS and not line:
-                    edited |= dict.fromkeys(used_files(event.call, recorded.session.cwd))
+                    edited |= dict.fromkeys(event.files)
         listed = [_fact("command", name) for name, _ in uses.most_common(_MOST_LISTED)]
         yield "20 most used commands", listed, self._cost(listed)
         files = [_fact("place", path) for path in [*edited][:_MOST_LISTED]]
@@ -362,14 +362,9 @@ class _Replay:
 
     def _check(self, told: Sequence[_Told], recorded: RecordedSession) -> None:
         """Note names that are dead, and what an instructions file says already."""
-        folder = recorded.session.cwd
-        events = [
-            one for one in recorded.events if one.call is not None and one.verdict is not None
-        ]
-        failing = {missing_path(event.call, folder) for event in events if event.call} - {""}
-        written = {
-            path for event in events if event.call for path in used_files(event.call, folder)
-        }
+        events = [one for one in recorded.events if one.call is not None]
+        failing = {missing_path(one.call, recorded.root) for one in events if one.call} - {""}
+        written = {path for one in events for path in one.files}
         for fact, _, _ in told:
             gone = failing & {*fact.present} - written
             self._dead += [f"{recorded.session.id[:8]} {path}" for path in sorted(gone)]

@@ -62,12 +62,14 @@ def test_instructions_files(tmp_path: Path) -> None:
     )
     (tmp_path / "CLAUDE.md").write_text(f"# Work\nRun make lint.\n{own}End.\n")
     (tmp_path / ".claude").mkdir()
-    (tmp_path / ".claude" / "CLAUDE.md").write_bytes(b"Ask first. \xff")
+    (tmp_path / ".claude" / "CLAUDE.md").write_bytes(b"Ask first. See @docs/dev.md. \xff")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "dev.md").write_text("Run bin/lint.")
     (tmp_path / "README.md").mkdir()
     (tmp_path / "NOTES.md").write_text("Run bin/notes.")
     checkout = FolderCheckout(tmp_path)
     # Those of a person, without what Journeyman wrote into them.
-    assert list(checkout.instructions) == ["CLAUDE.md", ".claude/CLAUDE.md"]
+    assert list(checkout.instructions) == ["CLAUDE.md", ".claude/CLAUDE.md", "docs/dev.md"]
     assert checkout.instructions["CLAUDE.md"] == "# Work\nRun make lint.\n\nEnd.\n"
     assert "Ask first." in checkout.instructions[".claude/CLAUDE.md"]
     assert FolderCheckout(tmp_path / "gone").instructions == {}

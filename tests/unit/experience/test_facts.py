@@ -13,8 +13,10 @@ from journeyman.records.fact import Fact, FactDecision, FactKind, FactState
 from journeyman.store.episodes import EpisodeRow
 
 
-def use(form: str, name: str = "", *, worked: int = 1, seconds: float = 0.0) -> CommandUse:
-    return CommandUse(name or form, form, worked, 1 - worked, "", seconds)
+def use(
+    form: str, name: str = "", *, worked: int = 1, seconds: float = 0.0, folder: str = ""
+) -> CommandUse:
+    return CommandUse(name or form, form, worked, 1 - worked, seconds, folder)
 
 
 NO_PYTEST = Trap("program", "shell", "pytest", "bin/test")
@@ -102,6 +104,26 @@ def test_newer_facts_replace_older_ones() -> None:
     assert texts(project_facts(*before, *after)) == []
 
 
+def test_remedies_that_fail_by_now() -> None:
+    old = Trap("program", "shell", "rspec", "bundle exec rspec")
+    new = Trap("program", "shell", "bundle exec rspec", "rake test")
+    facts = project_facts(*sessions(old, count=3), *sessions(new, count=2, start=3))
+    assert fact_about(facts, "rspec").text == "`rspec` (instead: `rake test`)"
+    # A program that is gone takes its commands with it.
+    rows = [*sessions(use("yarn test")), *sessions(Trap("program", "shell", "yarn"), start=2)]
+    assert texts(project_facts(*rows)) == ["`yarn` (not available)"]
+
+
+def test_commands_are_told_with_their_folder() -> None:
+    rows = [
+        *sessions(use("npm test", folder="web")),
+        *sessions(use("npm test", folder="api"), start=2),
+    ]
+    facts = project_facts(*rows)
+    assert sorted(texts(facts)) == ["`cd api && npm test`", "`cd web && npm test`"]
+    assert fact_about(facts, "cd web && npm test").present == ("web",)
+
+
 def test_facts_fade() -> None:
     seen = sessions(NO_PYTEST)
     for later, is_known in ((0, True), (40, True), (100, False)):
@@ -157,6 +179,15 @@ def test_what_the_person_said_is_a_draft_until_accepted() -> None:
     assert [fact.state for fact in facts.all] == ["known"]
     facts = project_facts(*rows, *sessions(Remark("Never push to main without asking me")))
     assert [fact.state for fact in facts.all] == ["draft", "known"]
+    # In other words, but not the opposite.
+    said = ("use pnpm here, never npm", "never npm in this repo, please use pnpm")
+    rows = [
+        row for at, words in enumerate(said) for row in sessions(Remark(words), count=1, start=at)
+    ]
+    assert [fact.state for fact in project_facts(*rows).all] == ["known"]
+    for words in ("always use pnpm here", "never use pnpm here"):
+        rows += sessions(Remark(words), count=1, start=5)
+    assert [fact.state for fact in project_facts(*rows).all] == ["known", "draft", "draft"]
     # Only wishes, and short ones.
     for words in ("No", "that one is for tomorrow morning", "use " * 60):
         assert project_facts(*sessions(Remark(words), count=1)).all == (), words

@@ -32,15 +32,15 @@ def test_call_text_of_an_episode():
         episode(
             observed=Observations(
                 commands=(
-                    CommandUse("make test", "make test", 1, 0, "Run the tests"),
-                    CommandUse("make lint", "make lint", 0, 1, "Never worked"),
+                    CommandUse("make test", "make test", 1, 0),
+                    CommandUse("make lint", "make lint", 0, 1),
                 ),
                 files=(FileUse("src/parser.py", 1, 0),),
             ),
             steps=(step("Bash", command="make test"), step("find_user", user_id=3)),
         )
     )
-    assert found == "make test. Run the tests. find user user id. parser.py"
+    assert found == "make test. find user user id. parser.py"
     assert call_text(episode()) == ""
 
 

@@ -135,15 +135,15 @@ def test_what_an_instructions_file_says_is_not_told_again(jm: Journeyman) -> Non
 
 def test_hints_at_calls(jm: Journeyman) -> None:
     # The path was missing so long ago that only the call itself brings it up.
-    gone = call("Read", {"file_path": f"{HOME}/src/old.py"}, "File does not exist.")
+    gone = call("Read", {"file_path": f"{HOME}/src/tax.py"}, "File does not exist.")
     plain = [(user(f"Write page {number}"), PAGE) for number in range(50)]
     record(jm, (SESSIONS[0][0], gone, EDIT), (SESSIONS[1][0], gone, EDIT), *plain)
-    late = chat(user("See what is old"), gone, EDIT, agent("Done."))
+    late = chat(user("See what the tax is"), gone, EDIT, agent("Done."))
     jm.record(late, session_id="late", project=PROJECT, cwd=HOME, outcome=1.0)
     jm.learn()
     (hint,) = [one for one in measured(jm).hints if one.session == "late"]
-    assert (hint.moment, "`src/old.py` does not exist" in hint.text) == ("call", True)
-    assert ("old.py" in hint.call, "tax.py" in hint.then) == (True, True)
+    assert (hint.moment, "`src/tax.py` does not exist" in hint.text) == ("call", True)
+    assert ("src/tax.py" in hint.call, "tax.py" in hint.then) == (True, True)
 
 
 def test_facts_of_another_project_are_the_placebo(jm: Journeyman) -> None:

@@ -1,0 +1,291 @@
+"""Calls that failed for a reason that holds for the project, and what then reached the same end.
+Only words of the calls are kept: the message of a failure is compared with them, never stored.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from journeyman.learning.agent_tools import (
+    KNOWN_TOOLS,
+    find_call,
+    operation_of,
+    shell_command,
+)
+from journeyman.learning.commands import (
+    Command,
+    check_kind,
+    commands_of,
+    is_project_command,
+    names_source,
+    placed,
+)
+from journeyman.learning.requests import ServingCall
+from journeyman.learning.sanitizer import redacted_line
+from journeyman.learning.slots import (
+    CHANGES,
+    is_sound,
+    is_sound_path,
+    operands,
+    path_inside,
+    signature,
+)
+from journeyman.records import Call, Trap, TrapReason, Verdict
+from journeyman.text.shell import pipelines
+
+SHELL = "shell"
+"""The tool of a trap that concerns a shell command, whatever the agent calls its shell."""
+
+READ = 20_000
+"""How much of a result is searched, from its beginning and from its end."""
+
+_MESSAGE = 1_000
+"""The same for messages of shells and runners: what is in the middle, others have written."""
+
+_WITHIN = 12
+"""The end that a failed call was for must be reached within this many calls."""
+
+_LONGEST = 200
+_NO_PATH = re.compile(
+    r"no such file or directory|does not exist|cannot (?:access|find)|can't open|ENOENT"
+    r"|file not found|path not found",
+    re.IGNORECASE,
+)
+_NO_PROGRAM = re.compile(
+    r"(?:sh|\d|\(eval\)): (?P<a>[\w./+-]+): not found(?!: [\w./+-])"
+    r"|(?P<e>[\w./+-]+): command not found(?!:)|command not found: (?P<b>[\w./+-]+)"
+    r"|: No module named '?(?P<c>[\w.]+)|'(?P<d>[\w./+-]+)' is not recognized as"
+)
+_NO_TASK = re.compile(
+    r"(?:[Mm]issing script:|No rule to make target|[Nn]o such (?:sub)?command:?|no task"
+    r"|[Uu]nknown command:?|does not contain recipe|know how to build task|Failed to spawn:"
+    r"|Command not found:|find a script named) ['\"`]?(?P<a>[\w@][\w@:./-]*)"
+    r"|(?:[Tt]ask|[Cc]ommand) ['\"`](?P<b>[\w:./-]+)['\"`] (?:not found|does not exist)"
+)
+"""How make, npm and its kin, just, rake, gradle, mise, uv, poetry and most command lines say so."""
+
+_NO_OPTION = re.compile(
+    r"(?:unknown|unrecogni[sz]ed|invalid|illegal|no such) (?:flag|option|switch|argument)s?"
+    r"(?: --)?:? ['\"`]?(?P<a>-{1,2}[A-Za-z][\w-]*)"
+    r"|(?:unexpected|found) argument ['\"`](?P<c>-{1,2}[A-Za-z][\w-]*)"
+    r"|flag provided but not defined: (?P<b>-{1,2}[A-Za-z][\w-]*)",
+    re.IGNORECASE,
+)
+_SUFFIX = re.compile(r"[\d.]*|js|w")
+"""By what the names of one program differ: `python3`, `nodejs`, `gradlew`."""
+
+
+def find_traps(
+    calls: Sequence[ServingCall], root: str, scripts: frozenset[str] = frozenset()
+) -> Iterator[Trap]:
+    """Yield the traps that calls met, in a project with this top folder. `scripts` are names of
+    files that the session wrote itself.
+    """
+    for number, serving in enumerate(calls):
+        if serving.is_error:
+            later = calls[number + 1 : number + 1 + _WITHIN]
+            for reason, tool, failed, works in _Failure(serving, later, root, scripts).parts():
+                is_shown = is_sound_path if reason == "path" else is_sound
+                if failed and failed != works and len(failed) <= _LONGEST and is_shown(failed):
+                    remedy = works if is_shown(works) and not names_source(works) else ""
+                    yield Trap(reason, *map(redacted_line, (tool, failed, remedy)))
+
+
+def traps_of(call: Call, verdict: Verdict, root: str, folder: str | None) -> tuple[Trap, ...]:
+    """Return the traps that one call met, without what came after it."""
+    return tuple(find_traps([ServingCall.alone(call, verdict, folder)], root))
+
+
+class _Failure:
+    """A failed call with the calls after it."""
+
+    def __init__(
+        self,
+        serving: ServingCall,
+        later: Sequence[ServingCall],
+        root: str,
+        scripts: frozenset[str],
+    ) -> None:
+        self._serving, self._later = serving, later
+        self._root, self._scripts = root, scripts
+        self._call = serving.call
+        self._result = head_and_tail(self._call.result or "", _MESSAGE)
+        self._line = shell_command(self._call.tool, self._call.arguments)
+        self._commands = commands_of(self._line)
+
+    def parts(self) -> Iterator[tuple[TrapReason, str, str, str]]:
+        """Yield the reasons, tools, what failed, and what worked."""
+        tool, arguments = self._call.tool, self._call.arguments
+        if operation_of(tool, arguments) == "run":
+            for reason, find in _COMMAND_TRAPS.items():
+                if (found := find(self)) is not None:
+                    yield reason, SHELL, *found
+                    return
+            yield from (("path", SHELL, path, self._moved(path)) for path in self._missing_paths())
+        elif tool in KNOWN_TOOLS:
+            path = self._inside(_searched_path(self._call), self._serving)
+            head = self._result[:500]
+            if _NO_PATH.search(head) and "spawn" not in head and not self._is_own(path):
+                yield "path", SHELL, path, self._moved(path)
+        elif "invalid" in (self._serving.verdict.status, self._serving.verdict.kind[:7]):
+            same = (one.call for one in self._later if one.is_ok and one.call.tool == tool)
+            works = next(same, None)
+            after = signature(works) if works else ""
+            if after:
+                yield "arguments", tool, signature(self._call), after
+
+    def program(self) -> tuple[str, str] | None:
+        """Return the program that is missing, and what worked; None if none is."""
+        for match in _NO_PROGRAM.finditer(self._result):
+            program = next(filter(None, match.groups()))
+            command = self._named(program, in_name=True)
+            if command is None or self._is_own(program):
+                continue
+            named = "" if match["c"] else self._named_alike(program)
+            if named and sorted(named) == sorted(program):
+                return "", ""  # mistyped
+            # Whatever it was called with, its first word is what is missing.
+            is_first = command.name.split()[0] == program
+            return program if named or is_first else command.name, named or self._same_end(
+                command.name
+            )
+        return None
+
+    def task(self) -> tuple[str, str] | None:
+        """Return the command whose task is not defined, and what worked; None if all are."""
+        for match in _NO_TASK.finditer(self._result) if self._is_at_top else ():
+            if command := self._named(match["a"] or match["b"], in_name=True):
+                return command.name, self._same_end(command.name)
+        return None
+
+    def option(self) -> tuple[str, str] | None:
+        """Return the command with an option that it does not know, and what worked."""
+        for match in _NO_OPTION.finditer(self._result) if self._is_at_top else ():
+            option = match["a"] or match["b"] or match["c"]
+            if command := self._named(option, in_name=False):
+                return f"{command.name} {option}", self._without(command.name, option)
+        return None
+
+    @property
+    def _is_at_top(self) -> bool:
+        """Whether it ran in the top folder: what one below does not define, another may."""
+        return self._serving.folder == ""
+
+    def _named(self, word: str, *, in_name: bool) -> Command | None:
+        """Return the command of the call that has a word in its name, or in its form."""
+        found = (
+            one for one in self._commands if word in (one.name if in_name else one.form).split()
+        )
+        return next(found, None)
+
+    def _missing_paths(self) -> Iterator[str]:
+        words = {word.strip("'\"") for words in pipelines(self._line) for word in words}
+        missing = [text for text in self._result.splitlines() if _NO_PATH.search(text)]
+        for word in sorted(words & {*operands(self._line)}):
+            path = self._inside(word, self._serving)
+            if path and any(word in text for text in missing) and not self._is_own(path):
+                yield path
+
+    def _is_own(self, path: str) -> bool:
+        return path.rpartition("/")[2] in self._scripts
+
+    def _inside(self, path: str, serving: ServingCall) -> str:
+        return path_inside(path, self._root, serving.folder)
+
+    def _moved(self, path: str) -> str:
+        """Return the first path with the same last part that a later call found."""
+        name = path.rpartition("/")[2]
+        for serving in self._later:
+            if serving.is_ok:
+                call = serving.call
+                found = operands(shell_command(call.tool, call.arguments))
+                for other in (_searched_path(call), *found):
+                    inside = self._inside(other, serving)
+                    if inside != path and inside.rpartition("/")[2] == name:
+                        return inside
+        return ""
+
+    def _ran(self) -> Iterator[tuple[ServingCall, str]]:
+        """Yield the later commands that no person would have to confirm."""
+        for serving in self._later:
+            line = shell_command(serving.call.tool, serving.call.arguments)
+            if line and serving.is_safe:
+                yield serving, line
+
+    def _named_alike(self, program: str) -> str:
+        """Return the program of a later command whose name is that of a missing one but for its
+        folder or version, as `python3` for `python`, or has the same letters.
+        """
+        spaced = program.replace("-", " ")  # docker-compose
+        for serving, line in self._ran():
+            for words in pipelines(line) if serving.is_ok else ():
+                other, bare = words[0], words[0].rpartition("/")[2]
+                is_alike = any(
+                    long.startswith(short) and _SUFFIX.fullmatch(long.removeprefix(short))
+                    for long, short in ((bare, program), (program, bare))
+                )
+                if other != program and (is_alike or sorted(other) == sorted(program)):
+                    return other
+                if spaced != program and " ".join(words).startswith(f"{spaced} "):
+                    return spaced
+        return ""
+
+    def _same_end(self, name: str) -> str:
+        """Return the command that ran in the place of one that does not exist: the first one that
+        has an operand in common with it, or is a check of the same kind.
+        """
+        about, kind = {*operands(self._line)}, check_kind(name)
+        for serving, line in self._ran():
+            found = serving.call.result or ""
+            if serving.folder is None or _NO_PROGRAM.search(found) or _NO_TASK.search(found):
+                continue
+            for command in commands_of(line):
+                is_same_kind = kind is not None and check_kind(command.name) == kind
+                is_about_same = bool(about & {*operands(command.form)})
+                is_own = is_about_same and is_project_command(command.name)
+                works = placed(command.name, serving.folder)
+                if works != name and (is_same_kind or is_own):
+                    return works
+        return ""
+
+    def _without(self, name: str, option: str) -> str:
+        """Return how the command then worked without the option, with another in its place, or with
+        it behind `--`.
+        """
+        failed = {word for one in self._commands for word in one.form.split()}
+        for serving, line in self._ran():
+            for command in commands_of(line) if serving.is_ok else ():
+                words = command.form.split()
+                before = words[: words.index("--")] if "--" in words else words
+                added = {*words} - failed - {"--"}
+                is_same = len(added) <= 1 and all(word.startswith("-") for word in added)
+                if command.name == name and option not in before and is_same:
+                    return command.form
+        return ""
+
+
+_COMMAND_TRAPS: dict[TrapReason, Callable[[_Failure], tuple[str, str] | None]] = {
+    "program": _Failure.program,
+    "task": _Failure.task,
+    "option": _Failure.option,
+}
+
+
+def head_and_tail(result: str, most: int = READ) -> str:
+    """Return what is searched of a result."""
+    if len(result) <= 2 * most:
+        return result
+    return f"{result[:most]}\n{result[-most:]}"
+
+
+def _searched_path(call: Call) -> str:
+    found = find_call(call.tool, call.arguments)
+    return found.fields.get("path", "") if found else ""
+
+
+def is_made(call: Call) -> bool:
+    """Whether a call makes a file, which therefore need not exist."""
+    if operation_of(call.tool, call.arguments) in CHANGES[1:]:
+        return True
+    line = shell_command(call.tool, call.arguments)
+    programs = {words[0] for words in pipelines(line)} if line else set()
+    return ">" in line or not programs.isdisjoint(("touch", "mkdir", "cp", "mv", "tee", "ln"))
