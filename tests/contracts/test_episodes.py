@@ -52,7 +52,6 @@ def an_episode(number: int = 1, session: str = "a", **facts: Any) -> Episode:
             files=(FileUse("src/a.py", 1, 2),),
             traps=(Trap("path", "shell", "src/b.py", "src/a.py"),),
         ),
-        "tokens": 7,
         **facts,
     }
     return Episode(session=SessionId(session), number=number, **given)
@@ -126,7 +125,6 @@ class TestStoring:
                 files=(FileUse(nul, 1, 0), FileUse("b", 0, 2**31)),
                 traps=(Trap("path", nul, odd, nul), Trap("option", "shell", "x --y")),
             ),
-            tokens=2**31 - 1,
         )
         save(store, mined(store, "a", full))
         with Store(database_url) as again:

@@ -15,6 +15,7 @@ from tests.poison import COMMANDS, POISON, TEXTS, Step, bash, conversation, edit
 from tests.tables import table
 
 from journeyman import Journeyman
+from journeyman.experience.checkout import Checkout
 from journeyman.experience.moments import MOMENTS, Moments
 from journeyman.experience.opening import Form
 from journeyman.experience.playbook_files import block_text
@@ -66,24 +67,14 @@ HONEST: dict[str, tuple[str, tuple[Step, ...], str]] = {
 }
 
 
-class WholeCheckout:
+class WholeCheckout(Checkout):
     """A checkout in which facts hold: it has every file but those that sessions missed."""
 
     def __init__(self, missing: Sequence[str]) -> None:
         self._missing = missing
 
-    @property
-    def instructions(self) -> dict[str, str]:
-        return {}
-
     def exists(self, path: str) -> bool:
         return path not in self._missing
-
-    def is_installed(self, _program: str) -> bool:
-        return False
-
-    def has_task(self, _command: str) -> bool | None:
-        return None
 
 
 _FAILURE = re.compile(r"^Exit code [1-9]|: command not found|No such file or directory")

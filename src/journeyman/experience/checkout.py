@@ -6,7 +6,6 @@ import re
 import shutil
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 INSTRUCTIONS = (
     *("CLAUDE.md", "AGENTS.md", "README.md", ".claude/CLAUDE.md", "GEMINI.md"),
@@ -30,34 +29,30 @@ _ELSEWHERE = re.compile(
 _BLOCK = re.compile(r"<!-- journeyman playbook: begin\b.*?<!-- journeyman playbook: end -->", re.S)
 
 
-class Checkout(Protocol):
-    """What facts are checked against."""
-
-    def exists(self, path: str) -> bool | None: ...
-    def is_installed(self, program: str) -> bool: ...
-    def has_task(self, command: str) -> bool | None: ...
-    @property
-    def instructions(self) -> dict[str, str]: ...
-
-
-class UnknownCheckout:
-    """A project whose folder is not known: nothing can be checked."""
+class Checkout:
+    """What facts are checked against; as such a project whose folder is not known, in which nothing
+    can be checked.
+    """
 
     @property
     def instructions(self) -> dict[str, str]:
+        """The texts of the instructions files, by their names."""
         return {}
 
     def exists(self, _path: str) -> bool | None:
+        """Return whether a path exists; None if that is not known."""
         return None
 
     def is_installed(self, _program: str) -> bool:
+        """Return whether a program is known to be installed."""
         return False
 
     def has_task(self, _command: str) -> bool | None:
+        """Return whether the task that a command runs is defined; None if that is not known."""
         return None
 
 
-class FolderCheckout:
+class FolderCheckout(Checkout):
     """A folder on this machine. It is only read."""
 
     def __init__(self, folder: Path) -> None:
@@ -73,7 +68,6 @@ class FolderCheckout:
         return shutil.which(program) is not None
 
     def has_task(self, command: str) -> bool | None:
-        """Return whether the task that a command runs is defined; None if that is not known."""
         program, *words = command.split()
         task = next((word for word in words if word != "run"), "")
         if program not in _TASKS or not task or task == "exec" or task[0] == "-":

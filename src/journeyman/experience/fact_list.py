@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from journeyman.experience.checkout import Checkout, UnknownCheckout
+from journeyman.experience.checkout import Checkout
 from journeyman.experience.experience import Experiences
 from journeyman.records.errors import WrongInput
 from journeyman.records.fact import TOLD, Fact, FactDecision, FactState, Playbook, fact_id
@@ -87,7 +87,7 @@ class FactList:
         nothing was learned there.
         """
         experience = self._experiences.of(project, bots=bots)
-        place = checkout or UnknownCheckout()
+        place = checkout or Checkout()
         redactor = Redactor()
         return Playbook(
             project=redactor.text(project),

@@ -348,7 +348,9 @@ class Library:
         return kept, unfit
 
     def _patterns(self, sessions: Sequence[SessionId]) -> Sequence[Pattern]:
-        return teaching_order(merged_patterns(self._store.episodes.teaching(sessions)))
+        found = merged_patterns(self._store.episodes.teaching(sessions))
+        counted = (replace(one, tokens=example_tokens(one, self._count_tokens)) for one in found)
+        return teaching_order([*counted])
 
     def _qualified(
         self, filters: SessionFilters, most: int, progress: Progress

@@ -429,8 +429,8 @@ class ExperienceFacade(Rooms):
         against; by its name alone, a project is not checked.
         """
         from journeyman.experience.checkout import (
+            Checkout,
             FolderCheckout,
-            UnknownCheckout,
             branch_of,
             find_root,
         )
@@ -441,7 +441,7 @@ class ExperienceFacade(Rooms):
         kinds = frozenset(self.settings.hosts.facts)
         folder = Path(project) if self._is_folder(project) else None
         if folder is None:
-            return Moments(facts, UnknownCheckout(), request_of=self._request_of, kinds=kinds)
+            return Moments(facts, Checkout(), request_of=self._request_of, kinds=kinds)
         root = find_root(folder.absolute())
         return Moments(
             facts,

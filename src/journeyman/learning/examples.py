@@ -3,7 +3,7 @@ tokenizer for all models.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -20,7 +20,6 @@ def episode_pattern(episode: Episode) -> Pattern:
         source=episode.source,
         sessions=(episode.session,),
         at=episode.at,
-        tokens=episode.tokens,
     )
 
 
@@ -55,14 +54,8 @@ _CLOSING = 12
 def example_tokens(pattern: Pattern, count: CountTokens) -> int:
     """Return the tokens that the messages of one example cost."""
     messages = 2 + 2 * len(pattern.steps)
-    return sum(map(count, example_texts(pattern))) + messages * _MESSAGE_OVERHEAD + _CLOSING
-
-
-def example_texts(pattern: Pattern) -> Iterator[str]:
-    """Yield the texts of one example that are counted."""
-    yield pattern.intent
-    for step in pattern.steps:
-        yield from (step.tool, step.arguments, step.result)
+    texts = [text for step in pattern.steps for text in (step.tool, step.arguments, step.result)]
+    return sum(map(count, (pattern.intent, *texts))) + messages * _MESSAGE_OVERHEAD + _CLOSING
 
 
 def note_tokens(note: str, count: CountTokens) -> int:

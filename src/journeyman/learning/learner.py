@@ -12,7 +12,6 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from journeyman.learning.examples import episode_pattern, example_texts, example_tokens
 from journeyman.learning.miner import mine
 from journeyman.learning.search_keys import call_text, words
 from journeyman.learning.session_judge import VERDICT_RULES, judged_calls, judged_session
@@ -97,25 +96,13 @@ class Extractor:
             return  # deleted meanwhile
 
     def _with_keys(self, lessons: Sequence[Lesson]) -> Iterator[Lesson]:
-        """Add token counts and search keys; all texts are tokenized together."""
+        """Add search keys; all texts are embedded together."""
         episodes = [episode for lesson in lessons for episode in lesson.mined.episodes]
-        patterns = [*map(episode_pattern, episodes)]
-        counts = self._embedder.token_counts(
-            text for pattern in patterns for text in example_texts(pattern)
-        )
-        count = counts.__getitem__
         texts = [call_text(episode) for episode in episodes]
         vectors = self._embedder.embed([*(episode.request for episode in episodes), *texts])
         keys = map(_search_keys, episodes, texts, vectors, vectors[len(texts) :])
         for lesson in lessons:
-            mined = replace(
-                lesson.mined,
-                episodes=tuple(
-                    replace(episode, tokens=example_tokens(episode_pattern(episode), count))
-                    for episode in lesson.mined.episodes
-                ),
-            )
-            yield replace(lesson, mined=mined, keys=tuple(next(keys) for _ in mined.episodes))
+            yield replace(lesson, keys=tuple(next(keys) for _ in lesson.mined.episodes))
 
 
 def _search_keys(episode: Episode, calls: str, vector: Vectors, call_vector: Vectors) -> SearchKeys:

@@ -9,7 +9,7 @@ the same share of relevant experience, and it brings eighteen packages with it.
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -57,10 +57,6 @@ class Embedder:
     def count_tokens(self, text: str) -> int:
         """Return about how many tokens a model would count."""
         return len(_TOKEN.findall(text))
-
-    def token_counts(self, texts: Iterable[str]) -> dict[str, int]:
-        """Return the token counts of many texts."""
-        return {text: self.count_tokens(text) for text in texts}
 
 
 @lru_cache(maxsize=20_000)

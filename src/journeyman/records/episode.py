@@ -109,7 +109,6 @@ class Episode(Struct, frozen=True, kw_only=True):
     project: str = ""
     steps: tuple[Step, ...] = ()
     observed: Observations = Observations()
-    tokens: int = 0
 
     @property
     def teaches(self) -> bool:

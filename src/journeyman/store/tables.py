@@ -163,7 +163,6 @@ episodes = table(
     sa.Column("number", sa.Integer, nullable=False),
     sa.Column("at", sa.Double),
     text("ending"),
-    sa.Column("tokens", sa.Integer, nullable=False),
     # The search index, and what the episode shows; read without the texts below.
     *columns(sa.LargeBinary, "words", "call_words", "vector", "call_vector", nullable=False),
     *texts("observed", "request", "steps"),

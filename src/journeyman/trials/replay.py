@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from journeyman.experience.checkout import INSTRUCTIONS
+from journeyman.experience.checkout import INSTRUCTIONS, Checkout
 from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
 from journeyman.learning.commands import commands_of, subject_of
 from journeyman.learning.requests import requests
@@ -65,26 +65,24 @@ def read_session(store: Store, session: Session) -> RecordedSession:
     return RecordedSession(session, location.root, tuple(events))
 
 
-class RecordedCheckout:
+class RecordedCheckout(Checkout):
     """What the sessions so far show of a project's folder. A file that was used exists until a call
     does not find it; an instructions file is taken to have been there before it was first read.
     """
 
     def __init__(self, instructions: dict[str, str]) -> None:
-        self.instructions = instructions
+        self._instructions = instructions
         self._seen: dict[str, bool] = {}
+
+    @property
+    def instructions(self) -> dict[str, str]:
+        return self._instructions
 
     def exists(self, path: str) -> bool:
         known = self._seen.get(path.rstrip("/"))
         if known is None:
             known = any(there and one.startswith(f"{path}/") for one, there in self._seen.items())
         return known
-
-    def is_installed(self, _program: str) -> bool:
-        return False
-
-    def has_task(self, _command: str) -> bool | None:
-        return None
 
     def note(self, recorded: RecordedSession) -> None:
         """Note what a session shows."""

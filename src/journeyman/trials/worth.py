@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from journeyman.experience.checkout import UnknownCheckout, says
+from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.facts import ProjectFacts, person_of
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import shell_command
@@ -155,7 +155,7 @@ def measure_worth(
     for row in store.episodes.rows(project):
         rows[row.session].append(row)
     facts = ProjectFacts(other, store.episodes.rows(other)) if other else None
-    placebo = Moments(facts, UnknownCheckout()).start() if facts else None
+    placebo = Moments(facts, Checkout()).start() if facts else None
     replay = _Replay(store, project, recorded, rows, kinds=kinds, placebo=placebo)
     return replay.run(progress, unrelated)
 

@@ -6,8 +6,8 @@ from tests.repositories import git, make_repository
 from tests.tables import table
 
 from journeyman.experience.checkout import (
+    Checkout,
     FolderCheckout,
-    UnknownCheckout,
     branch_of,
     find_root,
     says,
@@ -24,7 +24,7 @@ def test_paths_and_programs(tmp_path: Path) -> None:
     assert checkout.is_installed("git")
     assert not checkout.is_installed("no-such-program")
     # Of a project without a known folder, nothing is known.
-    unknown = UnknownCheckout()
+    unknown = Checkout()
     assert (unknown.exists("bin/test"), unknown.is_installed("git")) == (None, False)
     assert unknown.instructions == {}
 
@@ -52,7 +52,7 @@ def test_tasks(tmp_path: Path, file: str, text: str, command: str, is_defined: b
         other.unlink()
     (tmp_path / file).write_text(text)
     assert FolderCheckout(tmp_path).has_task(command) is is_defined
-    assert UnknownCheckout().has_task(command) is None
+    assert Checkout().has_task(command) is None
 
 
 def test_instructions_files(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.experience import EMBEDDER, Seen, episode, project_facts
 from tests.tables import table
 
-from journeyman.experience.checkout import FolderCheckout, UnknownCheckout
+from journeyman.experience.checkout import Checkout, FolderCheckout
 from journeyman.experience.moments import MOMENTS, Advice, Moments
 from journeyman.records import (
     Call,
@@ -53,7 +53,7 @@ def checkout(tmp_path: Path) -> FolderCheckout:
 
 
 def moments(
-    checkout: FolderCheckout | UnknownCheckout,
+    checkout: FolderCheckout | Checkout,
     *seen: Seen,
     branch: str = "tax",
     request: str = "Fix the rounding",
@@ -185,7 +185,7 @@ def test_names_of_many_files_name_none(checkout: FolderCheckout, tmp_path: Path)
     assert not moments(checkout, *files[:2]).prompt("Look at load_items.py").is_empty
     # Nor is anything named that is not there, or cannot be looked for.
     assert moments(checkout, FileUse("src/gone_items.py", 1)).prompt("See gone_items").is_empty
-    assert moments(UnknownCheckout(), *files[:2]).prompt("Look at load_items.py").is_empty
+    assert moments(Checkout(), *files[:2]).prompt("Look at load_items.py").is_empty
 
 
 @table(
@@ -284,7 +284,7 @@ def test_no_moment_says_more_than_its_tokens(seen: Observations, request: str) -
         for number in range(2)
     ]
     facts = project_facts(*rows)
-    told = Moments(facts, UnknownCheckout(), branch="tax", request_of=lambda _: request)
+    told = Moments(facts, Checkout(), branch="tax", request_of=lambda _: request)
     command = call(seen.traps[0].failed if seen.traps else request)
     named = told.prompt(" ".join(trap.failed for trap in seen.traps))
     for advice in (told.start(), named, told.call(command), told.failure(command)):
