@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.likely_files import MAIN_BRANCHES, WorkedOn, likely_files
+from journeyman.experience.preferences import find_wishes
 from journeyman.learning.commands import (
     SCRIPT_RUNNERS,
     check_kind,
@@ -22,12 +23,18 @@ from journeyman.learning.commands import (
     placed,
     subject_of,
 )
-from journeyman.learning.search_keys import STOP_WORDS
 from journeyman.learning.traps import SHELL
 from journeyman.records import SessionId, TrapReason
-from journeyman.records.fact import TOLD, Correction, Fact, FactDecision, FactKind, fact_id
+from journeyman.records.fact import (
+    TOLD,
+    Correction,
+    Fact,
+    FactDecision,
+    FactKind,
+    FactState,
+    fact_id,
+)
 from journeyman.records.session import BOT_PLATFORMS
-from journeyman.redaction.instructions import find_suspicion
 from journeyman.store.episodes import EpisodeRow
 
 HALF_LIFE = 40
@@ -50,18 +57,6 @@ form that names a file or a number."""
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
 _PERSON = re.compile(r"(?:/home|(?:[A-Za-z]:)?[/\\]Users)[/\\]([^/\\]+)")
-_ALIKE = 0.6
-"""The share of words from which two remarks say the same."""
-
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_WISHES = re.compile(
-    r"\b(?:don'?t|do not|never|always|instead|use|prefer|should(?:n'?t)?|must|avoid|rather|only"
-    r"|keep|without|no need|stop)\b",
-    re.IGNORECASE,
-)
-_FORBIDS = re.compile(r"\b(?:don'?t|never|not|stop|avoid|without|no)\b", re.IGNORECASE)
-_EVERYDAY = STOP_WORDS | {"here", "again", "repo", "repository", "project", "told", "said"}
-_FEWEST_WORDS, _MOST_WORDS = 4, 40
 
 
 class Sighting(NamedTuple):
@@ -285,8 +280,8 @@ class ProjectFacts:
                 script = name
             paths = [f"{folder}/{script}" if folder else script] if script else []
             present = tuple(paths or filter(None, [folder]))
-            fact = self._fact("command", subject, f"`{form}`{took}", seen, present=present)
-            facts.append(replace(fact, detail=form))
+            more = {"present": present, "detail": form}
+            facts.append(self._fact("command", subject, f"`{form}`{took}", seen, **more))
         return facts
 
     def _traps(self) -> list[Fact]:
@@ -375,33 +370,12 @@ class ProjectFacts:
         """Return what the person said against calls, as drafts, and what they told us to remember.
         What a second session repeats is known.
         """
-        groups: list[tuple[frozenset[str], bool, list[Sighting]]] = []
-        # The first wording names the fact, whatever the order of learning.
-        people = [row for row in self.rows if row.platform.lower() not in BOT_PLATFORMS]
-        for row in sorted(people, key=lambda row: (row.at or 0.0, row.session, row.row)):
-            for remark in row.observed.remarks:
-                if find_suspicion((), requests=(remark.words,)):
-                    continue
-                said = {word.casefold() for word in _WORD.findall(remark.words)}
-                spoken = frozenset(said - _EVERYDAY - {*_WISHES.findall(remark.words.casefold())})
-                forbids = _FORBIDS.search(remark.words) is not None
-                count = len(remark.words.split())
-                if not (_FEWEST_WORDS <= count <= _MOST_WORDS and _WISHES.search(remark.words)):
-                    continue
-                for words, is_ban, sightings in groups:
-                    is_alike = len(spoken & words) >= _ALIKE * len(spoken | words)
-                    if is_alike and is_ban == forbids:
-                        sightings.append(Sighting(row, remark))
-                        break
-                else:
-                    groups.append((spoken, forbids, [Sighting(row, remark)]))
         facts = []
-        for *_, sightings in groups:
-            first = sightings[0].item
-            is_repeated = len({row.session for row, _ in sightings}) >= CONFIRMED
-            fact = self._fact("preference", first.words, f'"{_quotable(first.words)}"', sightings)
-            more = {"tool": first.tool, "target": first.target}
-            facts.append(replace(fact, state="known" if is_repeated else "draft", **more))
+        for remark, rows in find_wishes(self.rows):
+            sightings = [Sighting(row, remark) for row in rows]
+            fact = self._fact("preference", remark.words, f'"{_quotable(remark.words)}"', sightings)
+            state: FactState = "known" if len(fact.sessions) >= CONFIRMED else "draft"
+            facts.append(replace(fact, state=state, tool=remark.tool, target=remark.target))
         told = [
             Fact(
                 id=decision.id,

@@ -7,7 +7,7 @@ prompt caches keep hitting.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any, Literal, get_args, overload
 
@@ -267,7 +267,7 @@ class Opening(Struct, frozen=True, kw_only=True):
                 )
         copies = [dict(message) for message in messages]
         ids = set[str]().union(*map(call_ids_in, copies))
-        examples = self._example_messages(form)
+        examples = self._example_messages(form, taken=ids)
         if self.is_empty or (self._shown and ids.issuperset(self._call_ids())):
             return copies
         if not self._shown and any(self.system in str(copy.get("content")) for copy in copies):
@@ -294,15 +294,17 @@ class Opening(Struct, frozen=True, kw_only=True):
     def _examples(self) -> tuple[Example, ...]:
         return tuple(as_example(pattern) for pattern in self.patterns)
 
-    def _call_ids(self) -> list[str]:
-        return call_ids(self.id, sum(len(pattern.steps) for pattern in self.patterns))
+    def _call_ids(self, taken: Set[str] = frozenset()) -> list[str]:
+        return call_ids(self.id, sum(len(pattern.steps) for pattern in self.patterns), taken)
 
-    def _example_messages(self, form: MessageForm) -> list[JsonObject]:
+    def _example_messages(
+        self, form: MessageForm, taken: Set[str] = frozenset()
+    ) -> list[JsonObject]:
         forms = get_args(MessageForm)
         if form not in forms:
             choices = ", ".join((*forms, "text"))
             raise WrongInput(f"Unknown opening form {form!r}. Choose one of: {choices}.")
-        return list(example_messages(form, self._examples, self._call_ids()))
+        return list(example_messages(form, self._examples, self._call_ids(taken)))
 
     def _text(self) -> str:
         if self.is_empty:

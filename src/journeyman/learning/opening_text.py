@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from journeyman.records import Message, Step
 from journeyman.records.host import BEGIN_MARK, end_mark
@@ -73,13 +73,13 @@ def closing_sentence(steps: Sequence[Step]) -> str:
     return f"Done with {named}{more}."
 
 
-def call_ids(opening_id: str, count: int) -> list[str]:
-    """Return `count` distinct ids for the calls of an opening."""
+def call_ids(opening_id: str, count: int, taken: Set[str] = frozenset()) -> list[str]:
+    """Return `count` distinct ids for the calls of an opening, none of them among those `taken`."""
     ids: dict[str, None] = {}
     for position in range(count):
         seeds = (f"{opening_id}/{position}/{attempt}" for attempt in itertools.count())
         attempts = (_with_check(_BEGINNING + _letters(seed, _BODY)) for seed in seeds)
-        ids[next(id_ for id_ in attempts if id_ not in ids)] = None
+        ids[next(id_ for id_ in attempts if id_ not in ids and id_ not in taken)] = None
     return list(ids)
 
 

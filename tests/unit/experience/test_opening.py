@@ -120,6 +120,7 @@ def test_call_ids_in_all_forms():
     assert len(set(ids)) == 100_000
     assert all(is_own_call_id(one) for one in ids[:1000])
     assert call_ids("0123456789abcdef", 10) == ids[:10]
+    assert not set(call_ids("0123456789abcdef", 10, taken=set(ids))) & set(ids)
 
 
 def test_empty_openings_and_unfit_patterns():
