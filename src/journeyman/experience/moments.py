@@ -280,7 +280,8 @@ class Moments:
         where = Location(self._cwd, self._folder).of(call)
         names = {command.name for command in commands_of(line)}
         names |= {words[0] for words in pipelines(line)} if line else set()
-        forms = [command.form.split() for command in commands_of(line)]
+        # What stands behind `--` is for another program.
+        forms = [f"{command.form} ".partition(" -- ")[0].split() for command in commands_of(line)]
         paths = {path_inside(word, self._folder, where) for word in operands(line)}
         found = find_call(call.tool, call.arguments)
         if found is not None and not line:

@@ -167,6 +167,18 @@ def test_facts_that_a_request_needs(checkout: FolderCheckout, asked: str, told: 
     assert not shown.intersection(fact.id for fact in at_prompt.prompt(asked, shown).facts)
 
 
+def test_everyday_words_and_new_files_need_no_facts(
+    checkout: FolderCheckout, tmp_path: Path
+) -> None:
+    seen = Trap("program", "shell", "tree", "bin/tree"), Trap("path", "shell", "CHANGES.md")
+    (tmp_path / "bin" / "tree").touch()
+    asked = moments(checkout, *seen, branch="main")
+    assert asked.prompt("Draw me a tree of the modules").is_empty
+    assert subjects(asked.prompt("Why does `tree src` fail?")) == ["tree"]
+    assert asked.prompt("Create CHANGES.md for the release").is_empty
+    assert subjects(asked.prompt("What does CHANGES.md say?")) == ["CHANGES.md"]
+
+
 def test_a_request_is_told_two_facts_at_most(checkout: FolderCheckout) -> None:
     asked = "Run pytest9, then bin/test --fast, then read src/tax.py and cart_items"
     first = moments(checkout).prompt(asked)
@@ -197,6 +209,12 @@ def test_names_of_many_files_name_none(checkout: FolderCheckout, tmp_path: Path)
         (call(tool="Read", file_path="/home/ana/app/src/tax.py"), "src/tax.py"),
         (call("bin/test --fast tests"), "bin/test --fast"),
         (call(tool="book_seat", seat="12"), "book_seat(seat: text)"),
+        # The same path elsewhere, or a call that makes the file.
+        (call("cd web && cat src/tax.py"), None),
+        (call(tool="Write", file_path="/home/ana/app/src/tax.py", content="x"), None),
+        (call("touch src/tax.py"), None),
+        (call("bin/test -- --fast"), None),
+        (call("cd web && bin/test --fast"), None),
         (call("bin/test -q"), None),
         (call("echo pytest9"), None),
         (call("python -m pytest9"), None),
