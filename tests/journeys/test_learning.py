@@ -178,22 +178,25 @@ class TestTemplates:
         assert [one.steps for one in ours] == [one.steps for one in theirs]
 
     def test_an_import_reports_what_was_left_out(self, working: Command) -> None:
-        step = {"tool": "fetch", "arguments": {"url": "https://a.example"}, "result": INJECTION}
+        arguments = json.dumps({"url": "https://a.example"})
+        step = {"tool": "fetch", "arguments": arguments, "result": INJECTION}
         good = {"intent": "Fetch it", "steps": [{**step, "result": "ok"}]}
         bad = {"intent": "Fetch the page", "steps": [step]}
+        broken = {"intent": "Fetch it", "steps": [{**step, "arguments": "{", "result": "ok"}]}
         form = {"format": "journeyman-template", "format_version": 1, "name": "strange"}
         file = working.home / "strange.json"
-        file.write_text(json.dumps({**form, "addendum": "Ask.", "patterns": [good, bad]}))
+        file.write_text(json.dumps({**form, "addendum": "Ask.", "patterns": [good, bad, broken]}))
         said = asked_here(working, "templates", "import", str(file)).stdout
-        assert "2 left out" in said
+        assert "3 left out" in said
         assert "pattern 2: " in said
+        assert "pattern 3: the arguments of fetch are not a JSON object" in said
         assert "the addendum: text for models by another author" in said
 
         # The same from a folder, where a broken file costs that file.
         (working.home / "broken.json").write_text("{")
         told = asked_here(working, "templates", "import", str(working.home), "--replace").stdout
         assert "strange" in told
-        assert "3 left out" in told
+        assert "4 left out" in told
         assert "broken.json: The file is not a template" in told
 
     def test_deletion_asks_for_confirmation(self, working: Command) -> None:

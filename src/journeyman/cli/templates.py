@@ -69,9 +69,9 @@ def _learning(change: LateChange | None) -> str:
     """Return how late calls of the sessions differ from early ones; empty if not compared."""
     if change is None or change.low is None:
         return "" if change is None else "too few calls to measure"
-    from journeyman.reliability.learning_curve import late_change_text, late_difference  # noqa: PLC0415 - loads slowly
+    from journeyman.reliability.learning_curve import late_change_text  # noqa: PLC0415 - loads slowly
 
-    return late_change_text(late_difference(change))
+    return late_change_text(change)
 
 
 def _show_created(console: Console, template: Template) -> None:

@@ -2,10 +2,11 @@
 export, import and delete them. Building the same name again adds a version and keeps the old ones.
 """
 
+import itertools
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -19,6 +20,7 @@ from journeyman.experience.names import (
     checked_type,
     parse_reference,
 )
+from journeyman.experience.opening import why_not_shown
 from journeyman.learning.episodes import NOT_LEARNED_REASONS
 from journeyman.learning.examples import CountTokens, example_tokens, merged_patterns
 from journeyman.learning.learner import Learner
@@ -88,7 +90,8 @@ class Library:
         name = checked_template_name(name)
         previous = self._store.templates.find(name) or Template(name=name)
         kept_tags = previous.tags if tags is None else checked_tags(tags)
-        _check_positive(max_sessions=max_sessions, max_patterns=max_patterns)
+        if min(max_sessions, max_patterns) < 1:
+            raise WrongInput("max_sessions and max_patterns must be 1 or more.")
         scanned, qualified = self._qualified(filters, max_sessions, progress)
         patterns = self._patterns([overview.session.id for overview in qualified])
         if not patterns and not scanned:
@@ -138,26 +141,22 @@ class Library:
                 "A template without a session needs a name and an addendum. Pass --name and "
                 "--addendum, or a session."
             )
-        wanted_type = checked_type(task_type)
-        _check_positive(max_examples=max_examples)
+        if max_examples < 1:
+            raise WrongInput("max_examples must be 1 or more.")
+        sessions = [] if overview is None else [overview]
         template = Template(
             name=checked_template_name(name),
             origin="created",
             tags=checked_tags(tags),
             description=description,
             addendum=addendum,
-            task_type=wanted_type or "mixed",
+            source=overview.session.source if overview else "",
+            task_type=checked_type(task_type) or type_of(self._judged(sessions)),
             created_at=self._clock(),
+            scanned=len(sessions),
+            qualified=len(sessions),
+            patterns=tuple(self._taught_by(overview.session.id)[:max_examples]) if overview else (),
         )
-        if overview is not None:
-            template = replace(
-                template,
-                source=overview.session.source,
-                scanned=1,
-                qualified=1,
-                patterns=tuple(self._taught_by(overview.session.id)[:max_examples]),
-                task_type=wanted_type or type_of(self._judged([overview])),
-            )
         return self._store.templates.add(checked_template(template))
 
     def _taught_by(self, session: SessionId) -> Sequence[Pattern]:
@@ -289,11 +288,11 @@ class Library:
                 f"The file has no example that worked{left_out}. Choose another file"
                 f"{', or pass --with-addendum' if imported.addendum else ''}."
             )
-        imported = checked_template(
-            replace(imported, addendum=addendum), imported.name, *imported.tags
-        )
         created_at = self._clock() if imported.created_at is None else imported.created_at
-        template = replace(imported, patterns=tuple(patterns), created_at=created_at)
+        template = checked_template(
+            replace(imported, addendum=addendum, patterns=tuple(patterns), created_at=created_at),
+            *(imported.name, *imported.tags),
+        )
         stored = self._store.templates.add(template, new_name=not replace_existing)
         return ImportedTemplate(template=stored, skipped=skipped)
 
@@ -332,11 +331,7 @@ class Library:
         for number, pattern in enumerate(patterns, start=1):
             intent, steps, suspicion = cleaned(pattern.intent, pattern.steps)
             decisions = [why_unsafe(step.tool, step.arguments) for step in pattern.steps]
-            unsafe = next(filter(None, decisions), None)
-            if suspicion or unsafe:
-                reason = suspicion.reason if suspicion else unsafe.reason if unsafe else ""
-                unfit.append(f"pattern {number}: {reason}")
-                continue
+            problem = suspicion or next(filter(None, decisions), None)
             clean = replace(
                 pattern,
                 intent=intent,
@@ -344,7 +339,10 @@ class Library:
                 source=pattern.source if _NAME.fullmatch(pattern.source) else "",
                 sessions=tuple(id_ for id_ in pattern.sessions if _NAME.fullmatch(id_)),
             )
-            kept.append(replace(clean, tokens=example_tokens(clean, self._count_tokens)))
+            if reason := problem.reason if problem else why_not_shown(clean):
+                unfit.append(f"pattern {number}: {reason}")
+            else:
+                kept.append(replace(clean, tokens=example_tokens(clean, self._count_tokens)))
         return kept, unfit
 
     def _patterns(self, sessions: Sequence[SessionId]) -> Sequence[Pattern]:
@@ -373,12 +371,6 @@ class Library:
         return scanned, qualified
 
 
-def _check_positive(**limits: int) -> None:
-    for name, value in limits.items():
-        if value < 1:
-            raise WrongInput(f"{name} is {value}. Use 1 or more.")
-
-
 def type_of(judged: Iterable[JudgedSession]) -> PatternType:
     """Return the type of the task that these sessions are for."""
     task_type = most_frequent_type(call for session in judged for call in session.calls)
@@ -402,10 +394,9 @@ def late_change(judged: Sequence[JudgedSession]) -> LateChange:
 
 def teaching_order(patterns: Sequence[Pattern]) -> list[Pattern]:
     """Return patterns in the order in which a template shows them: those seen most often first, but
-    one for each tool before a second for any. Patterns seen in only one session come last, unless
-    all patterns are from one session.
+    one for each tool before a second for any.
     """
-    ranked = sorted(
+    by_frequency = sorted(
         patterns,
         key=lambda pattern: (
             -pattern.session_count,
@@ -414,9 +405,6 @@ def teaching_order(patterns: Sequence[Pattern]) -> list[Pattern]:
             pattern.id,
         ),
     )
-    shown: Counter[tuple[str, ...]] = Counter()
-    rounds = []
-    for number, pattern in enumerate(ranked):
-        rounds.append((pattern.session_count < 2, shown[pattern.tools], number))
-        shown[pattern.tools] += 1
-    return [ranked[number] for *_, number in sorted(rounds)]
+    rounds: defaultdict[tuple[str, ...], Iterator[int]] = defaultdict(itertools.count)
+    # The key is asked for once for each pattern, in their order.
+    return sorted(by_frequency, key=lambda pattern: next(rounds[pattern.tools]))

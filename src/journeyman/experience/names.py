@@ -15,11 +15,13 @@ from journeyman.records.errors import BadTemplate, WrongInput
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.redaction.redactor import Redactor
 from journeyman.text.invisible import INVISIBLE_CHARACTERS
+from journeyman.text.truncation import truncate
 
 LONGEST_NAME = 80
 LONGEST_TAG = 40
 
-_VERSION = re.compile(r"[1-9][0-9]{0,8}\Z")
+_NAME = re.compile(rf"(?!.*\.\.)[^\W_][\w .-]{{0,{LONGEST_NAME - 1}}}(?<![ .])")
+_VERSION = re.compile(r"[1-9][0-9]{0,8}")
 _UNSEEN = re.compile(f"[{INVISIBLE_CHARACTERS}]")
 
 
@@ -28,11 +30,13 @@ def checked_template_name(name: str) -> str:
     BadTemplate.
     """
     composed = unicodedata.normalize("NFC", name)
-    if not _is_name(composed):
+    # Accents and vowel signs are marks, which \w does not match.
+    marked = ("_" if unicodedata.category(one)[0] == "M" else one for one in composed)
+    if not _NAME.fullmatch("".join(marked)) or not _is_visible(composed):
         raise BadTemplate(
-            f"A template cannot be called {_shown(composed)}. A name has 1 to {LONGEST_NAME} "
-            "letters, digits, spaces, '-', '_' or single dots, begins with a letter or a digit "
-            "and ends with neither a space nor a dot."
+            f"A template cannot be called {truncate(composed, LONGEST_NAME)!r}. A name has 1 to "
+            f"{LONGEST_NAME} letters, digits, spaces, '-', '_' or single dots, begins with a "
+            "letter or a digit and ends with neither a space nor a dot."
         )
     return composed
 
@@ -44,10 +48,10 @@ def parse_reference(reference: str) -> tuple[str, int | None]:
     name, at, version = reference.rpartition("@")
     if not at:
         return checked_template_name(reference), None
-    if not _VERSION.match(version):
+    if not _VERSION.fullmatch(version):
         raise BadTemplate(
-            f"{_shown(reference)} is not a version of a template. After '@' use a whole number, "
-            "1 or greater, as in web@3."
+            f"{truncate(reference, LONGEST_NAME)!r} is not a version of a template. After '@' use "
+            "a whole number, 1 or greater, as in web@3."
         )
     return checked_template_name(name), int(version)
 
@@ -63,11 +67,10 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
 def checked_tag(tag: str) -> str:
     """Return the tag without surrounding spaces. Raises BadTemplate."""
     trimmed = unicodedata.normalize("NFC", tag).strip()
-    is_visible = trimmed.isprintable() and not _UNSEEN.search(trimmed)
-    if not 0 < len(trimmed) <= LONGEST_TAG or "," in trimmed or not is_visible:
+    if not 0 < len(trimmed) <= LONGEST_TAG or "," in trimmed or not _is_visible(trimmed):
         raise BadTemplate(
-            f"{_shown(tag)} cannot be a tag. Use 1 to {LONGEST_TAG} visible characters without a "
-            "comma."
+            f"{truncate(tag, LONGEST_NAME)!r} cannot be a tag. Use 1 to {LONGEST_TAG} visible "
+            "characters without a comma."
         )
     return trimmed
 
@@ -96,21 +99,5 @@ def checked_template(template: Template, *others: str) -> Template:
     return replace(template, description=description, addendum=redactor.text(template.addendum))
 
 
-def _is_name(name: str) -> bool:
-    return (
-        len(name) <= LONGEST_NAME
-        and name[:1].isalnum()
-        and not name.endswith((" ", "."))
-        and ".." not in name
-        and all(char in " ._-" or _is_word_character(char) for char in name)
-    )
-
-
-def _is_word_character(char: str) -> bool:
-    is_letter = char.isalnum() or unicodedata.category(char).startswith("M")
-    return is_letter and not _UNSEEN.match(char)
-
-
-def _shown(text: str) -> str:
-    """Return the text in quotes, with invisible characters spelled out."""
-    return repr(text if len(text) <= 2 * LONGEST_NAME else text[:LONGEST_NAME] + "…")
+def _is_visible(text: str) -> bool:
+    return text.isprintable() and not _UNSEEN.search(text)

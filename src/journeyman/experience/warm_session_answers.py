@@ -106,21 +106,17 @@ def comparison_answer(comparison: Comparison) -> Answer:
 
 def built_answer(template: Template) -> Answer:
     """Return a template that was just built."""
-    from journeyman.reliability.learning_curve import (  # noqa: PLC0415 - loads numpy
-        late_change_text,
-        late_difference,
-    )
+    from journeyman.reliability.learning_curve import late_change_text  # noqa: PLC0415 - loads numpy
 
     change = template.late_minus_early or LateChange()
-    difference = late_difference(change)
     return {
         "template": template.name,
         **_fields(template, "version", "task_type", "scanned", "qualified"),
         "created_at": _time(template.created_at),
         "patterns": len(template.patterns),
         "pattern_count": len(template.patterns),
-        "late_minus_early": {**_interval(difference), "calls": change.calls},
-        "reading": late_change_text(difference),
+        "late_minus_early": {**_interval(change), "calls": change.calls},
+        "reading": late_change_text(change),
     }
 
 
@@ -219,7 +215,7 @@ def _rate(rate: Rate) -> Answer:
     return {"errors": rate.errors, "of": rate.total, **_interval(rate)}
 
 
-def _interval(estimate: Rate | Difference | Median) -> Answer:
+def _interval(estimate: Rate | Difference | LateChange | Median) -> Answer:
     numbers = {name: _number(getattr(estimate, name)) for name in ("estimate", "low", "high")}
     return {**numbers, "method": estimate.method}
 

@@ -246,17 +246,10 @@ def _stratified_reading(stratified: Difference) -> str:
     return f"The agent {verb} within a session: {change}."
 
 
-def late_change_text(difference: Difference) -> str:
+def late_change_text(difference: Difference | LateChange) -> str:
     """Word the difference between late and early calls."""
     if difference.estimate is None:
         return "late calls cannot be compared with early ones"
     text = f"late calls have {change_text(difference.estimate, than='early ones')}"
     interval = interval_text(difference)
     return f"{text} (95 % interval: {interval})" if interval else text
-
-
-def late_difference(change: LateChange) -> Difference:
-    """Return the change that is stored with a template as a difference."""
-    return Difference(
-        estimate=change.estimate, low=change.low, high=change.high, method=change.method
-    )

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
+from journeyman.records import LateChange
 from journeyman.records.verdict import Verdict
 
 CONFIDENCE = 0.95
@@ -194,7 +195,7 @@ def change_text(estimate: float, *, than: str = "") -> str:
     return f"{change} than {than}" if than else change
 
 
-def interval_text(difference: Difference) -> str:
+def interval_text(difference: Difference | LateChange) -> str:
     """Word the interval with fewer and more instead of signs; empty if it is unknown."""
     low, high = difference.low, difference.high
     if low is None or high is None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from journeyman.experience import template_files
+from journeyman.experience.opening import why_not_shown
 from journeyman.experience.template_files import decode, encode
 from journeyman.records import (
     LateChange,
@@ -95,7 +96,7 @@ class TestOwnForm:
         text = encode(FULL).decode()
         assert text.startswith('{\n  "format": "journeyman-template",\n  "format_version": 1,\n')
         assert text.endswith("}\n")
-        assert '"note": "für Zoë"' in text
+        assert "für Zoë" in text
 
         # The name can be overridden.
         assert decode(encode(FULL), name="Mine").template.name == "Mine"
@@ -139,18 +140,28 @@ REFUSED: dict[str, tuple[bytes | object, str]] = {
     "name is a number": (file(name=5), "not have the expected shape"),
     "invalid tag": (file(tags=["a,b"]), "cannot be a tag"),
     "tags are a string": (file(tags="a"), "not have the expected shape"),
-    "template version 0": (file(version=0), "not have the expected shape"),
     "infinite time": (file(created_at=10**400), "not have the expected shape"),
     "a gain in words": (file(late_minus_early={"estimate": "better"}), "expected shape"),
     "patterns are an object": (file(patterns={}), "not have the expected shape"),
     "pattern is a number": (file(patterns=[5]), "not have the expected shape"),
     "no intent": (file(patterns=[{"steps": [{"tool": "t"}]}]), "`intent`"),
-    "no steps": (with_pattern(steps=[]), "not have the expected shape"),
-    "never seen": (with_pattern(times=0), "not have the expected shape"),
-    "no tool": (with_step(1, tool=""), "not have the expected shape"),
     "arguments in a list": (with_step(1, arguments=[1]), "not have the expected shape"),
-    "malformed arguments": (with_step(1, arguments="{"), "arguments of pattern 1"),
 }
+
+
+@table(
+    "unfit",
+    [with_pattern(steps=[]), *(with_step(1, arguments=one) for one in ("", "{", "[1]", "NaN"))],
+)
+def test_patterns_that_no_host_accepts_are_read_and_not_shown(unfit: dict[str, Any]) -> None:
+    (pattern,) = read(unfit).patterns
+    assert why_not_shown(pattern)
+
+
+def test_arguments_are_read_without_escapes() -> None:
+    # Neither redaction nor the search for instructions would see through them.
+    (pattern,) = read(with_step(1, arguments=r'{"note": "\u0049gnore", "note": "\u0050"}')).patterns
+    assert pattern.steps[1].arguments == '{"note": "P"}'
 
 
 @table("case", REFUSED)

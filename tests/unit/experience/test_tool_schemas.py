@@ -19,24 +19,15 @@ SCHEMA = {
 }
 
 SHAPES: dict[str, Any] = {
-    "OpenAI chat": [
-        {
-            "type": "function",
-            "function": {"name": "read", "description": "Reads.", "parameters": SCHEMA},
-        }
-    ],
-    "OpenAI responses": [
-        {"type": "function", "name": "read", "description": "Reads.", "parameters": SCHEMA}
-    ],
-    "OpenAI functions": [{"name": "read", "description": "Reads.", "parameters": SCHEMA}],
-    "Anthropic": [{"name": "read", "description": "Reads.", "input_schema": SCHEMA}],
-    "Anthropic, custom": [
-        {"type": "custom", "name": "read", "description": "Reads.", "input_schema": SCHEMA}
-    ],
-    "MCP": [{"name": "read", "description": "Reads.", "inputSchema": SCHEMA}],
-    "MCP tools/list": {"tools": [{"name": "read", "description": "Reads.", "inputSchema": SCHEMA}]},
-    "a tuple": ({"name": "read", "description": "Reads.", "inputSchema": SCHEMA},),
-    "the same twice": [{"name": "read", "description": "Reads.", "inputSchema": SCHEMA}] * 2,
+    "OpenAI chat": [{"type": "function", "function": {"name": "read", "parameters": SCHEMA}}],
+    "OpenAI responses": [{"type": "function", "name": "read", "parameters": SCHEMA}],
+    "OpenAI functions": [{"name": "read", "parameters": SCHEMA}],
+    "Anthropic": [{"name": "read", "input_schema": SCHEMA}],
+    "Anthropic, custom": [{"type": "custom", "name": "read", "input_schema": SCHEMA}],
+    "MCP": [{"name": "read", "inputSchema": SCHEMA}],
+    "MCP tools/list": {"tools": [{"name": "read", "inputSchema": SCHEMA}]},
+    "a tuple": ({"name": "read", "inputSchema": SCHEMA},),
+    "the same twice": [{"name": "read", "inputSchema": SCHEMA}] * 2,
 }
 
 
@@ -58,7 +49,6 @@ class TestShapes:
     def test_every_shape_is_read(self, shape: str) -> None:
         live = LiveTools.read(SHAPES[shape])
         assert live.names == ("read",)
-        assert live.description("read") == "Reads."
         assert live.misfit(step(path="a", limit=3)) == ""
         assert live.misfit(step(limit=3)) == "'path' is a required property"
 
@@ -77,14 +67,12 @@ class TestShapes:
         live = LiveTools.read([definition])
         assert live.names == (name,)
         assert live.misfit(step(name, anything=1)) == ""
-        assert live.description(name) == ""
 
     def test_no_tools_and_any_mapping(self) -> None:
         # Without tools, no tool is offered.
         live = LiveTools.read([])
         assert live.names == ()
         assert live.misfit(step()) == "the tool is not offered"
-        assert live.description("read") == ""
 
         # Any mapping is accepted as a definition.
         definition: Mapping[str, Any] = MappingProxyType({"name": "read", "parameters": SCHEMA})
@@ -101,23 +89,6 @@ class TestShapes:
             ([{"type": "function"}], "Tool 1 has no name"),
             ([{"type": "function", "function": {"name": ""}}], "Tool 1 has no name"),
             ([{"name": 5}], "Tool 1 has no name"),
-            ([{"name": "a", "parameters": "x"}], "schema of the tool 'a' is not an object"),
-            ([{"name": "a", "parameters": []}], "schema of the tool 'a' is not an object"),
-            (
-                [{"name": "a", "parameters": {"type": "objekt"}}],
-                "schema of the tool 'a' is not valid",
-            ),
-            (
-                [{"name": "a", "parameters": of(x={"type": "array", "items": 3})}],
-                "(at $.properties.x.items)",
-            ),
-            ([{"name": "a", "parameters": of(x={"required": True})}], "is not valid"),
-            ([{"name": "a", "parameters": {"default": float("nan")}}], "is not valid"),
-            ([{"name": "a", "parameters": {"default": object()}}], "is not valid"),
-            (
-                [{"name": "a", "parameters": SCHEMA}, {"name": "a", "parameters": {}}],
-                "'a' is defined twice",
-            ),
         ],
         ids=lambda given: str(given)[:50].split(" at 0x")[0],
     )
@@ -127,17 +98,19 @@ class TestShapes:
         assert clause in str(refused.value)
 
 
-MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
+UNLISTED = "Additional properties are not allowed"
+BROKEN = "its schema cannot be followed"
+MISFITS: list[tuple[object, object, str]] = [
     (SCHEMA, {"path": "a", "limit": "3"}, "'limit': '3' is not of type 'integer'"),
     (SCHEMA, {"path": None}, "'path': None is not of type 'string'"),
-    (SCHEMA, {"amount": 1}, "'amount' is no longer a parameter"),
+    (SCHEMA, {"path": "a", "amount": 1}, f"{UNLISTED} ('amount' was unexpected)"),
     (SCHEMA, {}, "'path' is a required property"),
     (SCHEMA, [], "its arguments are not a JSON object"),
     (of(a=of(b={"type": "number"})), {"a": {"b": []}}, "'a.b': [] is not of type 'number'"),
     (
         of(a={"items": of(b={})}),
         {"a": [{"b": 1}, {"c": 1}]},
-        "'a[1].c' is no longer a parameter",
+        f"'a[1]': {UNLISTED} ('c' was unexpected)",
     ),
     (
         of(a={"anyOf": [{"type": "integer"}, {"type": "null"}]}),
@@ -147,17 +120,24 @@ MISFITS: list[tuple[dict[str, Any] | bool, object, str]] = [
     (of(a={"enum": ["c", "f"]}), {"a": "k"}, "'a': 'k' is not one of ['c', 'f']"),
     (False, {}, "False schema does not allow {}"),
     ({"type": "string"}, {}, "{} is not of type 'string'"),
-    (of() | {"properties": {}}, {"a": 1}, "'a' is no longer a parameter"),
+    (of(), {"a": 1}, f"{UNLISTED} ('a' was unexpected)"),
     (
         {"$ref": "#/$defs/args", "$defs": {"args": SCHEMA}},
         {"b": 1},
         "'path' is a required property",
     ),
-    # Schemas that cannot be evaluated.
-    (of(a={"$ref": "#/$defs/gone"}), {"a": 1}, "its schema cannot be followed"),
-    (of(a={"$ref": "https://schemas.invalid/a.json"}), {"a": 1}, "its schema cannot be followed"),
-    (of(a={"pattern": r"\p{L}"}), {"a": "x"}, "its schema cannot be followed"),
-    ({"$ref": "#"}, {"a": 1}, "its schema cannot be followed"),
+    # Schemas that cannot be followed.
+    ("x", {}, BROKEN),
+    ([], {}, BROKEN),
+    ({"type": "objekt"}, {}, BROKEN),
+    (of(x={"type": "array", "items": 3}), {}, BROKEN),
+    (of(x={"required": True}), {}, BROKEN),
+    ({"default": object()}, {}, BROKEN),
+    ({"$schema": []}, {}, BROKEN),
+    (of(a={"$ref": "#/$defs/gone"}), {"a": 1}, BROKEN),
+    (of(a={"$ref": "https://schemas.invalid/a.json"}), {"a": 1}, BROKEN),
+    (of(a={"pattern": r"\p{L}"}), {"a": "x"}, BROKEN),
+    ({"$ref": "#"}, {"a": 1}, BROKEN),
 ]
 
 
@@ -184,13 +164,31 @@ FITS: list[tuple[dict[str, Any] | bool, object]] = [
     (of(a={"type": "number"}), {"a": 1}),
     (of(a={"type": "integer"}), {"a": 1.0}),
     (of(a={"format": "made-up"}), {"a": "x"}),
+    (of(a={"enum": ("c", "f")}), {"a": "c"}),
 ]
+
+
+@table(("schema", "arguments"), FITS, ids=str)
+def test_calls_that_fit(schema: object, arguments: object) -> None:
+    assert misfit(schema, arguments) == ""
+
+
+def test_a_broken_schema_leaves_out_only_its_own_tool() -> None:
+    live = LiveTools.read([{"name": "t", "parameters": 5}, {"name": "read", "parameters": SCHEMA}])
+    assert live.names == ("t", "read")
+    assert live.misfit(step("t")) == BROKEN
+    assert live.misfit(step(path="a")) == ""
 
 
 REDACTED: list[tuple[dict[str, Any], object, str]] = [
     ({"type": "string", "pattern": "^[A-Z]{6}$"}, "<order_id:12>", ""),
     ({"enum": ["a", "b"]}, "see <secret:2>", ""),
     ({"type": "integer", "minimum": 5}, "<phone:1>", ""),
+    (
+        {"type": "object", "properties": {}},
+        {"b": "<email:1>"},
+        f"'a': {UNLISTED} ('b' was unexpected)",
+    ),
     ({"enum": ["a", "b"]}, "<secret:two>", "'a': '<secret:two>' is not one of ['a', 'b']"),
 ]
 

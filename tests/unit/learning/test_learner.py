@@ -11,7 +11,8 @@ from tests.turns import Turn, agent, call, chat, failed, learned, messages, user
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
 from journeyman import Journeyman
-from journeyman.records import Fragment, Lineage, Session, SessionId
+from journeyman.experience.library import teaching_order
+from journeyman.records import Fragment, Lineage, Pattern, Session, SessionId, Step
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
 
 FLIGHT = (
@@ -363,6 +364,21 @@ class TestTemplates:
         with pytest.raises(WrongInput, match=reason):
             filled.templates.create(session)
         assert filled.templates.list() == []
+
+    def test_limits_below_one_are_refused(self, filled):
+        for limit in ({"max_sessions": 0}, {"max_patterns": -1}):
+            with pytest.raises(WrongInput, match="1 or more"):
+                filled.templates.build("x", min_messages=1, **limit)
+        with pytest.raises(WrongInput, match="1 or more"):
+            filled.templates.create("order", max_examples=0)
+
+    def test_order_of_patterns(self):
+        made = [("a", 3), ("b", 1), ("a", 2), ("c", 2), ("b", 4)]
+        patterns = [
+            Pattern(intent=f"{tool}{seen}", steps=(Step(tool=tool),), session_count=seen)
+            for tool, seen in made
+        ]
+        assert [one.intent for one in teaching_order(patterns)] == ["b4", "a3", "c2", "a2", "b1"]
 
     def test_unknown_task_types_and_templates(self, filled):
         # Unknown task type.
