@@ -275,7 +275,7 @@ class ProjectFacts:
                 continue
             seconds = median([use.seconds for _, use in seen if use.seconds] or [0.0])
             took = f" ({_duration(seconds)})" if seconds >= _SLOW_S else ""
-            script = name.split()[0] if "/" in name.split()[0] else ""
+            script = name.partition(" ")[0] if "/" in name.partition(" ")[0] else ""
             if not script and subject_of(seen[0].item.name) != seen[0].item.name:
                 script = name
             paths = [f"{folder}/{script}" if folder else script] if script else []
@@ -319,7 +319,9 @@ class ProjectFacts:
                 detail=reason,
                 remedy=works,
                 tool=tool,
-                target=failed.split()[0] if reason == "program" and " -m " not in failed else "",
+                target=failed.partition(" ")[0]
+                if reason == "program" and " -m " not in failed
+                else "",
                 absent=(failed,) if reason == "path" else (),
                 present=(works,) if reason == "path" and works else (),
             )
@@ -394,7 +396,7 @@ class ProjectFacts:
 
 def _is_outdated(command: Fact, traps: Mapping[str, Fact]) -> bool:
     """Whether a command, or the program that it starts, is known to fail by now."""
-    program = traps.get(command.subject.split()[0])
+    program = traps.get(command.subject.partition(" ")[0])
     is_gone = program is not None and (program.last_at or 0.0) > (command.last_at or 0.0)
     return command.subject in traps or is_gone
 

@@ -233,7 +233,7 @@ def subject_of(name: str) -> str:
 
 def is_project_command(name: str) -> bool:
     """Return whether a command is the project's own: a script in it, or one of its tasks."""
-    words = name.split()
+    words = name.split(" ")
     if "/" in words[0].strip("./") or words[0].startswith("./"):
         return not words[0].startswith(("node_modules/", ".venv/", "venv/"))
     if subject_of(name) != name:
