@@ -165,7 +165,9 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
         return f"{program} {script}" if is_file and len(script) <= _LONGEST_WORD else program
     if program in _ONE_PURPOSE:
         return program
-    shown = program if written.startswith(("/", "~")) else written.strip("'\"")
+    shown = written.strip("'\"")
+    if written.startswith(("/", "~")) or any(mark in shown for mark in "'\"\\\n"):
+        shown = program
     while plain and plain[0][0] in "/~.":  # a folder before the subcommand
         plain = plain[1:]
     taken: list[str] = []
