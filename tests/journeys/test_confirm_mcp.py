@@ -191,17 +191,21 @@ class TestCalls:
             (
                 "request_confirmation",
                 {"action": "x", "description": "y", "details": "amount"},
-                "details is 'amount'",
+                "details: 'amount' is not of type 'object'",
             ),
             (
                 "request_confirmation",
                 {"action": "x", "description": "y", "details": {}, "timeout_seconds": -5},
-                "minimum: 0",
+                "less than the minimum of 0",
             ),
             ("get_confirmation", {}, "needs id"),
             ("get_confirmation", {"id": "../whitelist"}, "is not an id"),
             ("get_confirmation", {"id": "abc"}, "no such confirmation"),
-            ("get_confirmation", {"id": "abc", "wait_seconds": 51}, "maximum: 50"),
+            (
+                "get_confirmation",
+                {"id": "abc", "wait_seconds": 51},
+                "greater than the maximum of 50",
+            ),
             ("redeem_confirmation", {"id": "abc"}, "needs details"),
         ],
         ids=[

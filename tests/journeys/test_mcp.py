@@ -162,7 +162,7 @@ class TestCalls:
     def test_reliability_and_search(self, server: Connection) -> None:
         # Profile.
         assert server.json("profile")["sessions"] == 3
-        assert server.json("profile", session_id="bad")["error_rate"]["errors"] == 5
+        assert server.json("profile", session_id="bad")["rate"]["errors"] == 5
 
         # Compare and compress-check.
         compared = server.json(
@@ -175,7 +175,7 @@ class TestCalls:
         # Search.
         hits = server.json("search_sessions", query="hinges shed", source="shed")["hits"]
         assert {hit["session"] for hit in hits} == {"good-1", "good-2"}
-        assert all("[hinges]" in hit["text"] for hit in hits)
+        assert all("[hinges]" in hit["snippet"] for hit in hits)
         assert len(server.json("search_sessions", query="shed", limit=1)["hits"]) == 1
         assert server.json("search_sessions", query="zebra")["hits"] == []
 
@@ -225,9 +225,9 @@ class TestWrongCalls:
         [
             ("opening", {}, "opening needs task"),
             ("opening", {"task": TASK, "template": "nothing"}, "no template 'nothing'"),
-            ("opening", {"task": TASK, "tools": "hammer"}, "does not fit (type: 'object')"),
+            ("opening", {"task": TASK, "tools": "hammer"}, "is not of type 'object'"),
             ("opening", {"task": TASK, "tools": [{}]}, "Tool 1 has no name"),
-            ("opening", {"task": TASK, "max_patterns": 0}, "(minimum: 1)"),
+            ("opening", {"task": TASK, "max_patterns": 0}, "less than the minimum of 1"),
             ("profile", {"session": "bad"}, "no parameter 'session'"),
             ("opening", {"query": TASK}, "no parameter 'query'. It takes: task (required), proj"),
             ("search_sessions", {"limit": 5}, "search_sessions needs query"),
@@ -235,7 +235,7 @@ class TestWrongCalls:
             ("request_confirmation", {}, "needs action and description and details"),
             ("profile", {"session_id": "nobody"}, "no session 'nobody'"),
             ("search_sessions", {"query": " "}, "needs query"),
-            ("search_sessions", {"query": "x", "limit": 51}, "(maximum: 50)"),
+            ("search_sessions", {"query": "x", "limit": 51}, "greater than the maximum of 50"),
         ],
         ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value)),
     )

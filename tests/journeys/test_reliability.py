@@ -183,9 +183,10 @@ class TestProfile:
         found = [command.json("profile", *more) for more in (("--include-trivial",), ())]
         assert [one["rate"]["total"] for one in found] == [2, 1]
         assert "1 call of housekeeping tools: todo." in " ".join(command("profile").stdout.split())
-        assert (answer["error_rate"]["of"], everything["error_rate"]["of"]) == (1, 2)
+        assert (answer["rate"]["total"], everything["rate"]["total"]) == (1, 2)
         assert (answer["left_out"], answer["messages"]) == ({"todo": 1}, 4)
-        assert everything["tool_distribution"] == {"shell": 0.5, "todo": 0.5}
+        shares = {tool["tool"]: tool["share"] for tool in everything["tools"]}
+        assert shares == {"shell": 0.5, "todo": 0.5}
 
     def test_secrets_are_shown_only_on_request(self, command: Command) -> None:
         """Even a secret that only the arguments of the failed call reveal as one."""

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -36,7 +37,7 @@ from journeyman.agent.tools.workspace import Workspace
 from journeyman.agent.turn import FinishedTurn, Limits
 from journeyman.agent.undo import Snapshots, TurnSnapshots
 from journeyman.experience.opening import Opening
-from journeyman.experience.warm_session import SCHEMA, WarmSessionBackend, warm_session
+from journeyman.experience.warm_session import SCHEMA, warm_session
 from journeyman.gate.decision import Approver, Notify
 from journeyman.gate.gate import Gate
 from journeyman.models.embedder import Embedder
@@ -95,7 +96,7 @@ class AgentFactory:
         *,
         settings: Settings,
         store: Store,
-        experience: WarmSessionBackend,
+        experience: Any,
         approver: Callable[[str, Notify], Approver],
         clock: Callable[[], float],
         timer: Callable[[], float],
@@ -316,7 +317,7 @@ class AgentFactory:
         is_small = _has_small_window(model)
 
         def opening(task: str, tools: Sequence[JsonObject]) -> Opening:
-            return self._experience.opening(
+            shown: Opening = self._experience.opening(
                 options.about or task,
                 project=workspace,
                 tools=tools,
@@ -325,6 +326,7 @@ class AgentFactory:
                 budget_tokens=budget,
                 template=None if options.warm == "auto" else options.warm,
             )
+            return shown
 
         return opening
 

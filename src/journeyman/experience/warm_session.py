@@ -3,61 +3,37 @@ templates, and report how reliable sessions were.
 """
 
 import reprlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
-from journeyman.experience import warm_session_answers
-from journeyman.experience.warm_session_answers import Answer
+from journeyman.experience.warm_session_answers import Answer, profile_answer, reduced
+from journeyman.records import LateChange, Template
 from journeyman.records.defaults import MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import JourneymanError, WrongInput
+from journeyman.text.strict_json import InvalidJson, canonical_json, read_json
 
-if TYPE_CHECKING:
-    from journeyman.experience.library import Library
+if TYPE_CHECKING:  # these load numpy and scipy, which an agent that starts must not wait for
     from journeyman.experience.opening import Opening
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
-    from journeyman.reliability.profile import Profile
+
+MOST_STEPS = 10
+MOST_TEMPLATES = 50
+_OPENING_FIELDS = ("system", "template", "tokens", "reasons", "note")
 
 Schema = Mapping[str, Any]
 Arguments = dict[str, Any]
 
-_NAME = "warm_session"
-_NO_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
-
-class WarmSessionBackend(Protocol):
-    """Templates, openings and reports, as `Journeyman` offers them."""
-
-    @property
-    def templates(self) -> "Library": ...
-    @property
-    def opening(self) -> "Callable[..., Opening]": ...
-    @property
-    def profile(self) -> "Callable[..., Profile]": ...
-    @property
-    def compression(self) -> "Callable[..., CompressionReport]": ...
-    @property
-    def compare(self) -> "Callable[..., Comparison]": ...
-    @property
-    def find_project(self) -> Callable[..., str]: ...
-
-
-class Action(NamedTuple):
-    """What the tool can do: its function, the parameters it accepts and requires, and its
-    description for models.
+def warm_session(journeyman: Any, arguments: Mapping[str, Any] | str) -> str:
+    """Run the action that the arguments name; return JSON with `success` and perhaps `error`. The
+    templates and sessions are those of `journeyman`, a `Journeyman`.
     """
-
-    run: Callable[[WarmSessionBackend, Arguments], Answer]
-    accepts: tuple[str, ...]
-    requires: tuple[str, ...]
-    description: str
-
-
-def warm_session(journeyman: WarmSessionBackend, arguments: Mapping[str, Any] | str) -> str:
-    """Run the action that the arguments name; return JSON with `success` and perhaps `error`."""
     try:
         answer = {"success": True, **_run_action(journeyman, arguments)}
     except JourneymanError as error:
@@ -65,180 +41,187 @@ def warm_session(journeyman: WarmSessionBackend, arguments: Mapping[str, Any] | 
     return msgspec.json.encode(answer).decode()
 
 
-def _run_action(journeyman: WarmSessionBackend, arguments: object) -> Answer:
-    values = validated_arguments(_NAME, arguments, SCHEMA["parameters"])
+def _run_action(journeyman: Any, arguments: object) -> Answer:
+    parameters = SCHEMA["parameters"]
+    values = validated_arguments(SCHEMA["name"], arguments, parameters)
     name = values.pop("action")
-    action = ACTIONS[name]
-    _require(f"The action {name}", action.requires, values, _PARAMETERS)
-    ignored = [parameter for parameter in values if parameter not in action.accepts]
-    answer = action.run(journeyman, values)
+    accepted = _accepted(ACTIONS[name])
+    required = [one.name for one in accepted if one.default is one.empty]
+    validated_arguments(f"The action {name}", values, {**parameters, "required": required})
+    used = {one.name: values.pop(one.name) for one in accepted if one.name in values}
+    answer = ACTIONS[name](journeyman, **used)
     # Models pass more than is needed; they should know that it changed nothing.
-    return {**answer, "ignored": ignored} if ignored else answer
+    return {**answer, "ignored": [*values]} if values else answer
 
 
-def _build(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
+def _accepted(action: Callable[..., Answer]) -> list[Parameter]:
+    return [*signature(action).parameters.values()][1:]
+
+
+def _build(
+    journeyman: Any,
+    *,
+    name: str,
+    description: str | None = None,
+    min_messages: int = MIN_MESSAGES,
+    max_sessions: int = MAX_SESSIONS,
+    source_filter: str | None = None,
+    platform: str | None = None,
+    tags: Sequence[str] | None = None,
+) -> Answer:
+    """Make a template, or a new version of it, from long recorded sessions that went well."""
+    from journeyman.reliability import learning_curve  # noqa: PLC0415 - loads numpy
+
     template = journeyman.templates.build(
-        arguments["name"],
-        min_messages=arguments.get("min_messages", MIN_MESSAGES),
-        max_sessions=arguments.get("max_sessions", MAX_SESSIONS),
-        origin=arguments.get("source_filter"),
-        platform=arguments.get("platform"),
-        tags=arguments.get("tags"),
-        description=arguments.get("description"),
+        name,
+        min_messages=min_messages,
+        max_sessions=max_sessions,
+        origin=source_filter,
+        platform=platform,
+        tags=tags,
+        description=description,
     )
-    return warm_session_answers.built_answer(template)
+    change = template.late_minus_early or LateChange()
+    reading = learning_curve.late_change_text(change)
+    return {**_row(template), "late_minus_early": reduced(change), "reading": reading}
 
 
-def _profile(journeyman: WarmSessionBackend, arguments: Arguments) -> Answer:
-    filters = {
-        name: arguments[parameter]
-        for name, parameter in (("origin", "source_filter"), ("platform", "platform"))
-        if parameter in arguments
+def _list(journeyman: Any, *, tags: Sequence[str] = (), all_tags: bool = False) -> Answer:
+    """See which templates there are, before you load, build or delete one."""
+    templates = journeyman.templates.list(tags=tags, all_tags=all_tags)
+    return {
+        "count": len(templates),
+        "templates": [*map(_row, templates[:MOST_TEMPLATES])],
+        "more_templates": max(0, len(templates) - MOST_TEMPLATES),
     }
-    session = arguments.get("session_id")
-    profile = journeyman.profile(session, **_trivial(arguments), **filters)
-    return warm_session_answers.profile_answer(profile)
 
 
-def _trivial(arguments: Arguments) -> Arguments:
-    return {"include_trivial": arguments.get("include_trivial", False)}
+def _row(template: Template) -> Answer:
+    row = reduced(template, "origin", "addendum", "source", "late_minus_early", "patterns")
+    return {**row, "pattern_count": len(template.patterns)}
 
 
-ACTIONS = {
-    "build": Action(
-        run=_build,
-        accepts=(
-            *("name", "description", "min_messages", "max_sessions", "source_filter", "platform"),
-            "tags",
-        ),
-        requires=("name",),
-        description="make a template from long recorded sessions that went well; building the same "
-        "name again makes a new version",
-    ),
-    "list": Action(
-        run=lambda journeyman, arguments: warm_session_answers.templates_answer(
-            journeyman.templates.list(
-                tags=arguments.get("tags", ()), all_tags=arguments.get("all_tags", False)
-            )
-        ),
-        accepts=("tags", "all_tags"),
-        requires=(),
-        description="see which templates there are, before you load, build or delete one",
-    ),
-    "load": Action(
-        run=lambda journeyman, arguments: warm_session_answers.opening_answer(
-            journeyman.opening(template=arguments["name"])
-        ),
-        accepts=("name",),
-        requires=("name",),
-        description="get the messages of a template, to start a session warm",
-    ),
-    "delete": Action(
-        run=lambda journeyman, arguments: {
-            "template": arguments["name"],
-            "deleted": journeyman.templates.delete(arguments["name"]),
-        },
-        accepts=("name",),
-        requires=("name",),
-        description="remove a template with all its versions, or one version as name@version; this "
-        "cannot be undone",
-    ),
-    "profile": Action(
-        run=_profile,
-        accepts=("session_id", "source_filter", "platform", "include_trivial"),
-        requires=(),
-        description="error rates of tool calls by tool and by length of session, in one session or "
-        "in all, and whether the agent gets better within a session",
-    ),
-    "compress-check": Action(
-        run=lambda journeyman, arguments: warm_session_answers.compression_answer(
-            journeyman.compression(arguments["session_id"], **_trivial(arguments))
-        ),
-        accepts=("session_id", "include_trivial"),
-        requires=("session_id",),
-        description="whether a session kept its proficiency when its context was compressed",
-    ),
-    "compare": Action(
-        run=lambda journeyman, arguments: warm_session_answers.comparison_answer(
-            journeyman.compare(
-                arguments["session_id"],
-                arguments["compare_with"],
-                **_trivial(arguments),
-            )
-        ),
-        accepts=("session_id", "compare_with", "include_trivial"),
-        requires=("session_id", "compare_with"),
-        description="whether a warm session (session_id) made fewer errors than a cold one "
-        "(compare_with)",
-    ),
+def _load(journeyman: Any, *, name: str) -> Answer:
+    """Get the messages of a template, to start a session warm."""
+    opening: Opening = journeyman.opening(template=name)
+    messages = opening.messages()
+    return {
+        "message_count": len(messages),
+        "messages": messages,
+        "pattern_count": len(opening.patterns),
+        **{name: getattr(opening, name) for name in _OPENING_FIELDS},
+    }
+
+
+def _delete(journeyman: Any, *, name: str) -> Answer:
+    """Remove all versions of a template, or one as name@version; this cannot be undone."""
+    return {"template": name, "deleted": journeyman.templates.delete(name)}
+
+
+def _profile(
+    journeyman: Any,
+    *,
+    session_id: str | None = None,
+    source_filter: str | None = None,
+    platform: str | None = None,
+    include_trivial: bool = False,
+) -> Answer:
+    """Report error rates of tool calls by tool and by length of session, in one session or in all,
+    and whether the agent gets better within a session.
+    """
+    filters = {"origin": source_filter, "platform": platform}
+    given = {name: value for name, value in filters.items() if value is not None}
+    return profile_answer(journeyman.profile(session_id, include_trivial=include_trivial, **given))
+
+
+def _compress_check(journeyman: Any, *, session_id: str, include_trivial: bool = False) -> Answer:
+    """Report whether a session kept its proficiency when its context was compressed."""
+    found: CompressionReport = journeyman.compression(session_id, include_trivial=include_trivial)
+    last = replace(found, steps=found.steps[-MOST_STEPS:])
+    return {
+        **reduced(last, "before_label", "before", "after", "worse_tools"),
+        "verdict": found.state or "never compressed",
+        "compressions": len(found.steps),
+        "proficiency_preserved": found.is_within_tolerance,
+    }
+
+
+def _compare(
+    journeyman: Any, *, session_id: str, compare_with: str, include_trivial: bool = False
+) -> Answer:
+    """Report whether the warm session session_id made fewer errors than the cold compare_with."""
+    found: Comparison = journeyman.compare(
+        session_id, compare_with, include_trivial=include_trivial
+    )
+    warmer = found.difference.estimate
+    return {
+        **reduced(found, "crude"),
+        "improvement": None if warmer is None else reduced(-warmer),
+        "warm_better": None if warmer is None else warmer < 0,
+    }
+
+
+ACTIONS: dict[str, Callable[..., Answer]] = {
+    action.__name__[1:].replace("_", "-"): action
+    for action in (_build, _list, _load, _delete, _profile, _compress_check, _compare)
 }
+"""What the tool can do. The signature of a function says which parameters the action accepts and
+requires, and its docstring is the description for models.
+"""
 
 
-def _text_parameter(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
+def text(description: str, **more: Any) -> Schema:
+    """Return the definition of a parameter that is a text."""
+    return {"type": "string", "description": description, **more}
 
 
-_PARAMETERS: dict[str, dict[str, Any]] = {
-    "action": {"type": "string", "enum": list(ACTIONS), "description": "What to do."},
-    "name": _text_parameter(
-        "The template's name, such as web-research; name@2 for one version of it. For build, load "
-        "and delete."
+def number(low: int, high: int, default: int, description: str) -> Schema:
+    """Return the definition of a parameter that is an integer within limits."""
+    limits = {"minimum": low, "maximum": high, "default": default}
+    return {"type": "integer", **limits, "description": description}
+
+
+def switch(description: str) -> Schema:
+    """Return the definition of a parameter that is true or, by default, false."""
+    return {"type": "boolean", "default": False, "description": description}
+
+
+_PARAMETERS: dict[str, Schema] = {
+    "action": text(f"What to do: {', '.join(ACTIONS)}.", enum=[*ACTIONS]),
+    "name": text("The template's name, such as web-research; name@2 for one version of it."),
+    "description": text("What the template is for, in a sentence."),
+    "min_messages": number(
+        0, 1_000_000, MIN_MESSAGES, "Learn only from sessions with at least this many messages."
     ),
-    "description": _text_parameter("What the template is for, in a sentence. For build."),
-    "min_messages": {
-        "type": "integer",
-        "minimum": 0,
-        "maximum": 1_000_000,
-        "default": MIN_MESSAGES,
-        "description": "Learn only from sessions with at least this many messages. For build.",
-    },
-    "max_sessions": {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 10_000,
-        "default": MAX_SESSIONS,
-        "description": "Learn from up to this many sessions, the newest first. For build.",
-    },
-    "source_filter": _text_parameter(
+    "max_sessions": number(
+        1, 10_000, MAX_SESSIONS, "Learn from up to this many sessions, the newest first."
+    ),
+    "source_filter": text(
         "Only sessions of this platform, such as cli, telegram or cron, or of this recorder, such "
-        "as claude_code, codex or hermes. For build and profile."
+        "as claude_code, codex or hermes."
     ),
-    "platform": _text_parameter(
-        "Only sessions from this platform, such as cli, telegram, discord or cron. For build and "
-        "profile."
-    ),
-    "include_trivial": {
-        "type": "boolean",
-        "default": False,
-        "description": "Also count housekeeping tools, such as memory and todo. "
-        "For profile, compress-check and compare.",
-    },
+    "platform": text("Only sessions from this platform, such as cli, telegram, discord or cron."),
+    "include_trivial": switch("Also count housekeeping tools, such as memory and todo."),
     "tags": {
+        **text("Tags to give to a template (build), or of which it must have one (list)."),
         "type": "array",
         "items": {"type": "string"},
-        "description": "Tags to give to a template (build), or of which a template must have one "
-        "(list).",
     },
-    "all_tags": {
-        "type": "boolean",
-        "default": False,
-        "description": "Whether a template must have all the tags. For list.",
-    },
-    "session_id": _text_parameter(
-        "A recorded session, by its id or the beginning of it. For profile, compress-check and "
-        "compare."
-    ),
-    "compare_with": _text_parameter(
-        "The cold session that session_id is compared with. For compare."
-    ),
+    "all_tags": switch("Whether a template must have all the tags."),
+    "session_id": text("A recorded session, by its id or the beginning of it."),
+    "compare_with": text("The cold session that session_id is compared with."),
 }
 
 SCHEMA: dict[str, Any] = {
-    "name": _NAME,
+    "name": "warm_session",
     "description": "Start sessions warm, with examples of tool calls that worked before, and "
     "measure how reliable sessions were. Actions:\n"
-    + "\n".join(f"- {name}: {action.description}." for name, action in ACTIONS.items())
-    + "\nThe answer is JSON with `success`; if that is false, `error` says what to do instead.",
+    + "".join(
+        f"- {name}: {' '.join((action.__doc__ or '').split())} "
+        f"It takes {', '.join(one.name for one in _accepted(action))}.\n"
+        for name, action in ACTIONS.items()
+    )
+    + "The answer is JSON with `success`; if that is false, `error` says what to do instead.",
     "parameters": {
         "type": "object",
         "properties": _PARAMETERS,
@@ -250,88 +233,44 @@ SCHEMA: dict[str, Any] = {
 
 
 def validated_arguments(tool: str, arguments: object, schema: Schema) -> Arguments:
-    """Return the arguments as the schema defines them, without empty ones. Raises WrongInput."""
+    """Return the arguments, JSON text or an object, as the schema defines them, without empty ones.
+    Raises WrongInput.
+    """
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415 - loads slowly
 
-    values = arguments
-    if isinstance(values, str):
-        try:
-            values = msgspec.json.decode(values)
-        except _NO_JSON:
-            raise WrongInput(
-                f"The arguments of {tool} are text that is not JSON. Pass a JSON object."
-            ) from None
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise WrongInput(
-            f"The arguments of {tool} are {_shown(values)}. Pass a JSON object instead."
-        )
-    parameters: Mapping[str, Schema] = schema["properties"]
-    required: Sequence[str] = schema.get("required", ())
-    if unknown := [name for name in values if name not in parameters]:
-        takes = ", ".join(f"{name} (required)" if name in required else name for name in parameters)
-        raise WrongInput(f"{tool} has no parameter {_shown(unknown[0])}. It takes: {takes}.")
-    given = {
-        name: _read(values[name], parameter)
-        for name, parameter in parameters.items()
-        if name in values and not _is_left_out(values[name])
-    }
-    _require(tool, required, given, parameters)
     try:
-        errors = list(Draft202012Validator(schema).iter_errors(given))
-    except ValueError:  # a number with thousands of digits, which cannot be written
-        raise WrongInput(f"The arguments of {tool} have a number that cannot be read.") from None
-    for error in errors[:1]:
-        name = str(error.path[0])
-        value, hint = _shown(given[name]), _hint(parameters[name])
-        if error.validator == "enum":
-            raise WrongInput(f"There is no {name} {value}. {hint}")
-        wanted = f"{error.validator}: {_shown(error.validator_value)}"
-        raise WrongInput(f"{name} is {value}, which does not fit ({wanted}). {hint}")
+        values = read_json(arguments if isinstance(arguments, str) else canonical_json(arguments))
+    except InvalidJson as error:
+        raise WrongInput(f"{tool} takes a JSON object as arguments, but {error}.") from None
+    if not isinstance(values, dict):
+        raise WrongInput(f"{tool} takes a JSON object as arguments, not {reprlib.repr(values)}.")
+    parameters, required = schema["properties"], schema["required"]
+    unknown = [name for name in values if name not in parameters]
+    if unknown and not schema["additionalProperties"]:
+        takes = ", ".join(f"{name} (required)" if name in required else name for name in parameters)
+        raise WrongInput(f"{tool} has no parameter {reprlib.repr(unknown[0])}. It takes: {takes}.")
+    given = {
+        name: _read(value, parameters.get(name, {}).get("type", "string"))
+        for name, value in values.items()
+        if value is not None and str(value).strip()
+    }
+    if missing := [name for name in required if name not in given]:
+        about = " ".join(f"{name}: {parameters[name]['description']}" for name in missing)
+        raise WrongInput(f"{tool} needs {' and '.join(missing)}. {about}")
+    for fault in Draft202012Validator(schema).iter_errors(given):
+        name, value = fault.path[0], fault.instance
+        problem = reprlib.repr(value) + fault.message.removeprefix(repr(value))
+        raise WrongInput(f"{name}: {problem}. {parameters[name]['description']}")
     return given
 
 
-def _require(
-    what: str, required: Sequence[str], given: Collection[str], parameters: Mapping[str, Schema]
-) -> None:
-    """Raise WrongInput that names every required argument which is missing."""
-    missing = [name for name in required if name not in given]
-    if missing:
-        about = " ".join(f"{name}: {_hint(parameters[name])}" for name in missing)
-        raise WrongInput(f"{what} needs {' and '.join(missing)}. {about}")
-
-
-def _is_left_out(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _read(value: Any, parameter: Schema) -> Any:
-    """Return a value as the schema means it: models sometimes write numbers, truth values and lists
-    as text. Lone surrogates are replaced, because no database and no file accepts them.
-    """
-    kind = parameter["type"]
+def _read(value: Any, kind: str) -> Any:
+    """Return a value as its kind: models sometimes write numbers, truth values or lists as text."""
     if isinstance(value, str) and kind != "string":
-        with suppress(*_NO_JSON):
-            value = msgspec.json.decode(value.lower() if kind == "boolean" else value)
-        if isinstance(value, str) and kind == "array":
-            value = value.split(",")
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if kind == "array" and isinstance(value, list):
-        return [_sendable(item) for item in value if not _is_left_out(item)]
-    return _sendable(value)
-
-
-def _sendable(value: Any) -> Any:
-    return value.strip().encode(errors="replace").decode() if isinstance(value, str) else value
-
-
-def _hint(parameter: Schema) -> str:
-    choices = parameter.get("enum")
-    return f"Choose one of: {', '.join(choices)}." if choices else parameter["description"]
-
-
-def _shown(value: object) -> str:
-    try:
-        return reprlib.repr(value)
-    except (ValueError, RecursionError):  # a number with thousands of digits cannot be written
-        return f"a {type(value).__name__} that cannot be shown"
+        with suppress(InvalidJson):
+            value = read_json(value.lower() if kind == "boolean" else value)
+    if isinstance(value, str):
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        return parts if kind == "array" else value.strip()
+    is_whole = isinstance(value, float) and value.is_integer()
+    return int(value) if kind == "integer" and is_whole else value

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -13,7 +14,6 @@ from msgspec.structs import asdict, replace
 from journeyman.agent.agent import Agent
 from journeyman.agent.factory import AgentFactory, AgentOptions
 from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
-from journeyman.experience.warm_session import WarmSessionBackend
 from journeyman.jobs.delivery import deliver, run_message
 from journeyman.jobs.guard import (
     ModelRoute,
@@ -73,7 +73,7 @@ class JobRunner:
 
     settings: Settings
     agents: AgentFactory
-    experience: WarmSessionBackend
+    experience: Any
     environment: Mapping[str, str]
     models: Callable[[ModelRoute], Model] | None = None
     terminal: Callable[[str], None] = lambda _text: None

@@ -14,7 +14,16 @@ from msgspec import Struct
 
 from journeyman.confirm.schemas import Card
 from journeyman.experience import warm_session_answers
-from journeyman.experience.warm_session import SCHEMA, Arguments, validated_arguments, warm_session
+from journeyman.experience.warm_session import (
+    SCHEMA,
+    Arguments,
+    Schema,
+    number,
+    switch,
+    text,
+    validated_arguments,
+    warm_session,
+)
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import ConfirmationStatus
 from journeyman.records.defaults import BUDGET_TOKENS, EXAMPLES
@@ -43,16 +52,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
 
 TOOLS: list[OfferedTool] = []
-Properties = dict[str, dict[str, Any]]
-
-
-def _text(description: str, **more: Any) -> dict[str, Any]:
-    return {"type": "string", "description": description, **more}
-
-
-def _number(low: int, high: int, default: int, description: str) -> dict[str, Any]:
-    limits = {"minimum": low, "maximum": high, "default": default}
-    return {"type": "integer", **limits, "description": description}
+Properties = dict[str, Schema]
 
 
 def _offer(
@@ -90,34 +90,34 @@ def _offer(
     return register
 
 
-_SESSION = _text("A recorded session, by its id or the beginning of it.")
-_PROJECT = _text(
+_SESSION = text("A recorded session, by its id or the beginning of it.")
+_PROJECT = text(
     "Only sessions of this project: the name of its repository, such as app, or acme/app if "
     "several have that name."
 )
-_SOURCE = _text("Only sessions of this recorder, such as claude_code, codex or hermes.")
-_PLATFORM = _text("Only sessions from this platform, such as cli, telegram, discord or cron.")
+_SOURCE = text("Only sessions of this recorder, such as claude_code, codex or hermes.")
+_PLATFORM = text("Only sessions from this platform, such as cli, telegram, discord or cron.")
 
 
 @_offer(
     "Facts and examples for a task",
     {
-        "task": _text("The task of the session, in the words of the request."),
-        "project": _text(
+        "task": text("The task of the session, in the words of the request."),
+        "project": text(
             "The project to take experience from: the name of a repository or a folder; by "
             "default the current folder."
         ),
-        "template": _text("Show this template, whole, in place of what fits the task."),
+        "template": text("Show this template, whole, in place of what fits the task."),
         "tools": {
             "type": "array",
             "items": {"type": "object"},
             "description": "The definitions of the tools that the session has (OpenAI, Anthropic "
             "or MCP style). Examples that do not fit them are omitted.",
         },
-        "budget_tokens": _number(
+        "budget_tokens": number(
             1, 100_000, BUDGET_TOKENS, "Maximum length of the opening, in tokens."
         ),
-        "max_patterns": _number(
+        "max_patterns": number(
             1, 50, EXAMPLES, "Maximum number of examples. Few are better than many."
         ),
     },
@@ -142,11 +142,7 @@ def opening(journeyman: Journeyman, arguments: Arguments) -> object:
         "project": _PROJECT,
         "source": _SOURCE,
         "platform": _PLATFORM,
-        "include_trivial": {
-            "type": "boolean",
-            "default": False,
-            "description": "Also count housekeeping tools, such as memory and todo.",
-        },
+        "include_trivial": switch("Also count housekeeping tools, such as memory and todo."),
     },
     reads_only=True,
 )
@@ -162,13 +158,13 @@ def profile(journeyman: Journeyman, arguments: Arguments) -> object:
 @_offer(
     "Search recorded sessions",
     {
-        "query": _text(
+        "query": text(
             "Words that must all occur in a message or its tool calls; words in double quotes "
             'must occur together, as in "no such file"; pyt* finds words that start with pyt.'
         ),
         "project": _PROJECT,
         "source": _SOURCE,
-        "limit": _number(1, MOST_HITS, 20, "Maximum number of messages."),
+        "limit": number(1, MOST_HITS, 20, "Maximum number of messages."),
     },
     "query",
     reads_only=True,
@@ -230,7 +226,7 @@ _SHOWN_FIELDS = (
     *("settled_by", "reason", "page_url"),
 )
 
-_ID = _text("The id that request_confirmation returned.")
+_ID = text("The id that request_confirmation returned.")
 _DETAILS = {
     "type": "object",
     "description": "The exact parameters of the action, as they will be used. The approval is "
@@ -241,17 +237,17 @@ _DETAILS = {
 @_offer(
     "Ask people to confirm",
     {
-        "action": _text("The name of the action, such as pay_invoice or deploy_production."),
-        "description": _text("What will be done and why, for the person who decides."),
+        "action": text("The name of the action, such as pay_invoice or deploy_production."),
+        "description": text("What will be done and why, for the person who decides."),
         "details": _DETAILS,
-        "session_key": _text("The name of the session that this belongs to, if any."),
-        "timeout_seconds": _number(
+        "session_key": text("The name of the session that this belongs to, if any."),
+        "timeout_seconds": number(
             0,
             1_000_000,
             300,
             "Seconds that people have to decide, from 30 to 3,600; after that the answer is no.",
         ),
-        "idempotency_key": _text("Requests with the same key are made only once."),
+        "idempotency_key": text("Requests with the same key are made only once."),
     },
     "action",
     "description",
@@ -274,7 +270,7 @@ def request_confirmation(journeyman: Journeyman, arguments: Arguments) -> object
     "Check a decision",
     {
         "id": _ID,
-        "wait_seconds": _number(
+        "wait_seconds": number(
             0, LONGEST_WAIT_S, 0, "Seconds to wait for the decision before answering."
         ),
     },
@@ -294,7 +290,7 @@ def get_confirmation(journeyman: Journeyman, arguments: Arguments) -> object:
 
 @_offer(
     "Cancel a request",
-    {"id": _ID, "reason": _text("Why it is no longer needed.")},
+    {"id": _ID, "reason": text("Why it is no longer needed.")},
     "id",
     waits=True,
 )
@@ -321,9 +317,9 @@ def redeem_confirmation(journeyman: Journeyman, arguments: Arguments) -> object:
 @_offer(
     "Permission for a tool call",
     {
-        "tool_name": _text("The tool that is about to be called."),
+        "tool_name": text("The tool that is about to be called."),
         "input": {"type": "object", "description": "The arguments of that call."},
-        "tool_use_id": _text("The id of that call."),
+        "tool_use_id": text("The id of that call."),
     },
     "tool_name",
     "input",
