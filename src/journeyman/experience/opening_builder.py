@@ -19,7 +19,7 @@ from journeyman.learning.commands import is_plain
 from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.learning.opening_text import WORKED, note
 from journeyman.learning.search_keys import is_small_talk
-from journeyman.learning.slots import is_sound_path, signature
+from journeyman.learning.slots import CHANGES, is_sound_path, signature
 from journeyman.models.embedder import Embedder
 from journeyman.records import Call, Pattern, Step, Template
 from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
@@ -220,12 +220,14 @@ class OpeningBuilder:
 
 def is_plain_call(step: Step) -> bool:
     """Whether a call is made of names and values, as far as that can be told: its command line, its
-    path or the names of its arguments.
+    path or the names of its arguments. What it writes into a file, others may have written before.
     """
     call = find_call(step.tool, step.arguments)
     if call is None:
         asked = Call(id="", tool=step.tool, arguments=step.arguments)
         return bool(signature(asked)) or not parse_arguments(step.arguments)
+    if call.operation in (*CHANGES, "run_code"):
+        return False
     path = call.fields.get("path", "")
     return is_plain(call.fields.get("command", "")) and (not path or is_sound_path(path))
 
