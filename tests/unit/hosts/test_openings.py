@@ -101,7 +101,7 @@ class TestDecision:
                 "begun": desk.open("begun", fresh=False),
                 "far": desk.open("far", task="Compose a poem about the sea", cwd="/nowhere"),
                 "late": desk.open("late", within_s=0.0),
-                "tools": desk.open("tools", tools=[{"name": "x", "input_schema": {"type": 3}}]),
+                "tools": desk.open("tools", tools=[{"input_schema": {"type": "object"}}]),
             }
             for name, answer in cold.items():
                 assert answer["state"] == "cold", name
