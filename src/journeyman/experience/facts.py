@@ -21,10 +21,11 @@ from journeyman.learning.commands import (
     check_kind,
     is_project_command,
     placed,
+    program_of,
     subject_of,
 )
 from journeyman.learning.traps import SHELL
-from journeyman.records import SessionId, TrapReason
+from journeyman.records import Check, SessionId, TrapReason
 from journeyman.records.fact import (
     TOLD,
     Correction,
@@ -190,15 +191,14 @@ class ProjectFacts:
                 for file in row.observed.files:
                     files[file.path] += file.read + file.changed
             observed = [row.observed for row in rows if not row.observed.tainted]
-            checks = [one.check for one in observed if one.check is not None]
-            last, check = rows[-1], next(reversed(checks), None)
+            last, check = rows[-1], _open_check([one.check for one in observed if one.check])
             found.append(
                 WorkedOn(
                     session=session,
                     branch=last.branch,
                     person=person_of(last.cwd),
                     at=last.at,
-                    row=max(rows, key=lambda row: len(row.words)).row,
+                    row=max(rows, key=_substance).row,
                     files=files,
                     check=check.command if check else "",
                     check_worked=bool(check and check.worked),
@@ -222,6 +222,12 @@ class ProjectFacts:
     def likely_files(self, branch: str, person: str) -> dict[str, float]:
         """Return the files of earlier sessions with how likely the next one needs them, up to 1."""
         return likely_files(self.worked_on, branch, person)
+
+    def files_of_branch(self, branch: str) -> set[str]:
+        """Return the files that sessions on a branch of its own used."""
+        if branch in MAIN_BRANCHES:
+            return set()
+        return {path for one in self.worked_on if one.branch == branch for path in one.files}
 
     def _decided(self, fact: Fact) -> Fact:
         decision = self._decisions.get(fact.id)
@@ -289,10 +295,10 @@ class ProjectFacts:
         worked: defaultdict[str, list[Sighting]] = defaultdict(list)
         for row in self.rows:
             for trap in row.observed.traps:
-                seen[trap.reason, trap.tool, trap.failed].append(Sighting(row, trap))
+                seen[trap.reason, trap.tool, program_of(trap.failed)].append(Sighting(row, trap))
             for use in row.observed.commands:
                 if use.worked and not use.folder:
-                    worked[use.name].append(Sighting(row, use))
+                    worked[program_of(use.name)].append(Sighting(row, use))
         facts = []
         for (reason, tool, failed), sightings in self._confirmed(seen):
             # What usually works is no trap, however often it failed; what worked only before is.
@@ -311,17 +317,16 @@ class ProjectFacts:
             works = max(remedies, key=lambda one: (len(remedies[one]), one), default="")
             if works and len(remedies[works]) < CONFIRMED and reason != "path":
                 works = ""
+            forms = sorted({one.item.failed for one in sightings})
             fact = self._fact(
                 "trap",
                 failed if tool == SHELL else f"{tool}({failed})",
-                _trap_text(reason, tool, failed, works),
+                _trap_text(reason, tool, forms, works),
                 sightings,
                 detail=reason,
                 remedy=works,
                 tool=tool,
-                target=failed.partition(" ")[0]
-                if reason == "program" and " -m " not in failed
-                else "",
+                target=failed.partition(" ")[0] if reason == "program" and failed in forms else "",
                 absent=(failed,) if reason == "path" else (),
                 present=(works,) if reason == "path" and works else (),
             )
@@ -336,7 +341,7 @@ class ProjectFacts:
             return fact
         is_runner = fact.subject in SCRIPT_RUNNERS  # what it ran there is not what it is for
         form = _generalised(known.detail) if is_runner else known.detail
-        text = _trap_text(fact.detail, fact.tool, fact.subject, form)
+        text = fact.text.replace(f"`{fact.remedy}`", f"`{form}`")
         return replace(fact, text=text, present=known.present)
 
     @staticmethod
@@ -346,7 +351,7 @@ class ProjectFacts:
         if newer is None or (newer.last_at or 0.0) < (fact.last_at or 0.0):
             return fact
         remedy = newer.remedy if newer.remedy != fact.subject else ""
-        text = _trap_text(fact.detail, fact.tool, fact.subject, remedy)
+        text = fact.text.partition(" (")[0] + (f" (instead: `{remedy}`)" if remedy else "")
         return replace(fact, text=text, remedy=remedy, present=())
 
     def _findings(self) -> list[Fact]:
@@ -394,6 +399,28 @@ class ProjectFacts:
         return [*told, *facts]
 
 
+def _substance(row: EpisodeRow) -> tuple[bool, int]:
+    """Return how much a request says about what a session did: one that changed no file, such as
+    to commit, says little.
+    """
+    changed = any(file.changed for file in row.observed.files)
+    return changed and bool(row.words), len(row.words)
+
+
+def _open_check(checks: Iterable[Check]) -> Check | None:
+    """Return the check that failed and did not work later, else the last one. What the agent tried
+    besides the project's own checks is no failure of the project.
+    """
+    last: dict[str | None, Check] = {}
+    for check in checks:
+        known = last.get(check_kind(check.command))
+        is_own = is_project_command(check.command)
+        if check.worked or is_own or known is None or not is_project_command(known.command):
+            last[check_kind(check.command)] = check
+    failed = (one for one in last.values() if not one.worked)
+    return next(failed, next(reversed(last.values()), None))
+
+
 def _is_outdated(command: Fact, traps: Mapping[str, Fact]) -> bool:
     """Whether a command, or the program that it starts, is known to fail by now."""
     program = traps.get(command.subject.partition(" ")[0])
@@ -401,13 +428,14 @@ def _is_outdated(command: Fact, traps: Mapping[str, Fact]) -> bool:
     return command.subject in traps or is_gone
 
 
-def _trap_text(reason: str, tool: str, failed: str, works: str) -> str:
+def _trap_text(reason: str, tool: str, forms: Sequence[str], works: str) -> str:
+    failed = ", ".join(f"`{form}`" for form in forms)
     if reason == "path":
-        return f"`{failed}` does not exist" + (f" (it is `{works}`)" if works else "")
+        return f"{failed} does not exist" + (f" (it is `{works}`)" if works else "")
     if reason == "arguments":
-        return f"`{tool}` with ({failed}), instead of ({works})"
+        return f"`{tool}` with ({forms[0]}), instead of ({works})"
     why = f"no such {reason}" if reason in ("option", "task") else "not available"
-    return f"`{failed}` ({f'instead: `{works}`' if works else why})"
+    return f"{failed} ({f'instead: `{works}`' if works else why})"
 
 
 def _quotable(words: str) -> str:

@@ -17,7 +17,14 @@ from journeyman.experience.checkout import Checkout
 from journeyman.experience.facts import ProjectFacts, by_folder, first
 from journeyman.experience.likely_files import words_in
 from journeyman.learning.agent_tools import find_call, shell_command
-from journeyman.learning.commands import check_kind, commands_of, is_project_command, placed
+from journeyman.learning.commands import (
+    check_kind,
+    commands_of,
+    is_project_command,
+    placed,
+    program_of,
+    subject_of,
+)
 from journeyman.learning.requests import without_quotes
 from journeyman.learning.slots import Location, operands, path_inside, signature
 from journeyman.learning.traps import SHELL, is_made
@@ -56,7 +63,7 @@ _TITLES: dict[FactKind, str] = {
     "preference": "Wanted here",
     "command": "Commands of this project",
     "trap": "Fails here",
-    "finding": "Lint rules most often broken here (rule and sessions)",
+    "finding": "Lint rules most often broken here",
 }
 _UNLIKELY = 0.02
 """Files less likely than this share of the likeliest are not named."""
@@ -120,6 +127,9 @@ class Moments:
         without facts. What is about a tool that models do not know is told with that tool only.
         """
         known = [fact for fact in self._holding if self._may_start(fact, tools)]
+        # What a trap says is to be used instead needs no second mention.
+        instead = {subject_of(fact.remedy) for fact in first(known, "trap", _MOST["trap"])}
+        known = [fact for fact in known if fact.kind != "command" or fact.subject not in instead]
         sections: list[Section] = []
         for kind in MOMENTS["start"].kinds:
             if kind == "continuity":
@@ -127,9 +137,7 @@ class Moments:
                 sections += _one_each(facts)
             else:
                 found = first(known, kind, _MOST[kind])
-                if kind == "finding":
-                    found.sort(key=lambda fact: -len(fact.sessions))
-                sections.append((_TITLES[kind], [(_start_text(fact), fact) for fact in found]))
+                sections.append((_TITLES[kind], [(fact.text, fact) for fact in found]))
         return self._advice("start", sections, tokens)
 
     def _may_start(self, fact: Fact, tools: Collection[str]) -> bool:
@@ -225,9 +233,11 @@ class Moments:
             for path, share in self._likely_files.items()
             if share >= _UNLIKELY and self._checkout.exists(path) is not False
         )
-        files = [*islice(likely, _MOST_FILES)]
-        if files and (last is not None or self._knows_person):
-            text = f"Files of recent sessions: {by_folder(files)}"
+        own = self._facts.files_of_branch(self._branch)
+        files = [*islice((path for path in likely if path in own or not own), _MOST_FILES)]
+        if files and (own or self._knows_person):
+            where = "in this branch" if own else "in recent sessions"
+            text = f"Files worked on {where}: {by_folder(files)}"
             facts.append(_own_fact("continuity", "files", text, present=tuple(files)))
         return facts
 
@@ -296,7 +306,8 @@ class Moments:
                 name, _, option = fact.subject.rpartition(" ")
                 return where == "" and name in names and any(option in form for form in forms)
             if fact.detail in ("program", "task"):
-                return fact.subject in names and (where == "" or fact.detail == "program")
+                is_called = fact.subject in map(program_of, names)
+                return is_called and (where == "" or fact.detail == "program")
             return call.tool == fact.tool and fact.subject == f"{call.tool}({signature(call)})"
 
         facts = [fact for fact in self._holding if fact.id not in shown and is_about(fact)]
@@ -348,10 +359,6 @@ def _date(at: float | None) -> str:
 
 def _own_fact(kind: FactKind, subject: str, text: str, present: tuple[str, ...] = ()) -> Fact:
     return Fact(id=fact_id(kind, subject), kind=kind, subject=subject, text=text, present=present)
-
-
-def _start_text(fact: Fact) -> str:
-    return f"{fact.text} {len(fact.sessions)}" if fact.kind == "finding" else fact.text
 
 
 def _is_named(fact: Fact, text: str, words: AbstractSet[str]) -> bool:

@@ -25,7 +25,7 @@ _SECTIONS: tuple[tuple[FactKind, str, int], ...] = (
     ("preference", "### Wanted here", 10),
     ("command", "### Commands", 15),
     ("trap", "### What fails here", 10),
-    ("finding", "### What linters report, with the number of sessions", 10),
+    ("finding", "### What linters report", 10),
 )
 
 

@@ -233,6 +233,11 @@ def subject_of(name: str) -> str:
     return script if runner in SCRIPT_RUNNERS and script and script[0] != "-" else name
 
 
+def program_of(name: str) -> str:
+    """Return a command without the interpreter that runs it as a module."""
+    return name.removeprefix("python -m ")
+
+
 def is_project_command(name: str) -> bool:
     """Return whether a command is the project's own: a script in it, or one of its tasks."""
     words = name.split(" ")

@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from journeyman.learning.agent_tools import shell_command
-from journeyman.learning.commands import check_kind, commands_of, placed, subject_of
+from journeyman.learning.commands import (
+    check_kind,
+    commands_of,
+    placed,
+    program_of,
+    subject_of,
+)
 from journeyman.learning.observations import findings_of
 from journeyman.learning.traps import SHELL, traps_of
 from journeyman.records.fact import Fact
@@ -106,7 +112,8 @@ def _meets(event: Event, fact: Fact, root: str) -> bool:
     if event.call is None or event.verdict is None:
         return False
     return any(
-        fact.subject == (trap.failed if trap.tool == SHELL else f"{trap.tool}({trap.failed})")
+        fact.subject
+        == (program_of(trap.failed) if trap.tool == SHELL else f"{trap.tool}({trap.failed})")
         for trap in traps_of(event.call, event.verdict, root, event.folder)
     )
 

@@ -16,7 +16,7 @@ from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.facts import ProjectFacts, person_of
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import shell_command
-from journeyman.learning.commands import check_kind, commands_of, subject_of
+from journeyman.learning.commands import check_kind, commands_of, program_of, subject_of
 from journeyman.models.embedder import Embedder
 from journeyman.records.fact import Fact, FactKind
 from journeyman.store.episodes import EpisodeRow
@@ -406,7 +406,7 @@ class _Replay:
             shown = {fact.subject for fact in early if fact.kind == "finding"}
             self._shares["lint rules that came up"].append((len(rules & shown), len(rules)))
         traps = {
-            (trap.reason, trap.failed)
+            (trap.reason, program_of(trap.failed))
             for row in self._rows.get(session.id, [])
             for trap in row.observed.traps
         }
