@@ -99,6 +99,7 @@ def write_experience(folder: Path) -> Experience:
         (project / ".git").mkdir(parents=True)
     for name in ("check-index", "build-index", "site", FOUND):
         write_file(places.project / name)
+    write_file(places.project / "Makefile", "count:\n\twc -l notes.txt\n")
     write_file(places.other / "oven")
     with Journeyman(home=places.home, environ={"HOME": str(folder)}) as journeyman:
         for kind, project, work in (

@@ -144,7 +144,7 @@ def test_selecting_what_to_forget(program: Command, chosen: list[str], sessions:
         (["--project", "nowhere"], 1, "None matches the project 'nowhere'."),
         (["nowhere"], 1, "There is no session 'nowhere'"),
         (["aa-first", "--project", "codex"], 1, "Say what to forget"),
-        (["--undo"], 2, "Name what to forget"),
+        (["--undo"], 2, "Name what to undo"),
         (["aa-first", "--matching", "x"], 1, "Forget one of them"),
         ([], 2, "Name what to forget"),
         (["--matching", " "], 1, "is empty"),
@@ -165,7 +165,7 @@ def test_removals_are_reported_and_can_be_undone(program: Command, jm: Journeyma
     for line in ("sessions   3", "episodes   6", "templates  deleted all@1, first@1"):
         assert line in said
     assert "`journeyman playbook --write FILE`" in said
-    assert "`journeyman forget --undo`" in said
+    assert "`journeyman forget --undo SESSION`" in said
     unknown = program("playbook", "acme/shop", code=1).stderr
     assert "was forgotten" in unknown
     assert where(jm) == set()

@@ -30,12 +30,13 @@ def facts() -> None:
     hold in the checkout and that no instructions file says already. What you said to an agent when
     you refused or corrected something is a draft, and told to nobody until you accept it.
 
+    \b
     Examples:
       journeyman facts list
       journeyman facts list --drafts
       journeyman facts accept 3f2a
       journeyman facts drop 9c41
-    """
+    """  # noqa: D301 - click's mark of a paragraph that keeps its lines
 
 
 def _project(journeyman: Journeyman, project: str | None) -> str:
@@ -75,7 +76,10 @@ def list_(
         return
     console = formatting.console()
     if not listed:
-        waiting = "No draft waits" if drafts else "Nothing is known yet"
+        if project and (unknown := journeyman.sessions.no_match(project=name)):
+            raise WrongInput(unknown)
+        waiting = f"No {kind} is known yet" if kind else "Nothing is known yet"
+        waiting = "No draft waits" if drafts else waiting
         console.print(formatting.safe_text(f"{waiting} for {name or 'this folder'}. {_HINT}"))
         return
     console.print(
@@ -104,7 +108,7 @@ def _fact_cell(fact: Fact, reasons: dict[str, str]) -> Text:
     notes: list[str] = [fact.state] if fact.state in ("pinned", "dropped") else []
     if fact.kind == "preference" and fact.target:
         notes.append(f"about {fact.target}")
-    if reasons.get(fact.id) and fact.state == "known":
+    if reasons.get(fact.id) and fact.state in ("known", "pinned"):
         notes.append(f"not told: {reasons[fact.id]}")
     return cell.append(readable(f"  ({'; '.join(notes)})") if notes else "", style="dim")
 
@@ -145,9 +149,10 @@ def _show(console: Console, fact: Fact) -> None:
     )
 
 
-def _decision(name: str, state: FactState, about: str, done: str) -> Callable[..., Any]:
+def _decision(name: str, state: FactState | None, about: str, done: str) -> Callable[..., Any]:
     def decide(journeyman: Journeyman, *, fact: str, project: str | None, as_json: bool) -> None:
-        decided = journeyman.facts.decide(_project(journeyman, project), fact, state)
+        where, facts = _project(journeyman, project), journeyman.facts
+        decided = facts.decide(where, fact, state) if state else facts.accept(where, fact)
         context.print_result(decided, partial(_print, done), as_json=as_json)
 
     decide.__doc__ = f"{about}\n\nExamples:\n  journeyman facts {name} 3f2a\n"
@@ -161,8 +166,13 @@ def _print(done: str, console: Console, fact: Fact) -> None:
     console.print(Text(readable(f"{done}: {fact.text}")))
 
 
-accept = _decision("accept", "pinned", "Accept a draft: agents are told it.", "Accepted")
-pin = _decision("pin", "pinned", "Always tell a FACT, even if it fades.", "Pinned")
+accept = _decision("accept", None, "Accept a draft: agents are told it.", "Accepted")
+pin = _decision(
+    "pin",
+    "pinned",
+    "Tell a FACT as long as it holds, even if it fades or a file says it.",
+    "Pinned",
+)
 drop = _decision("drop", "dropped", "Never tell a FACT again.", "Dropped")
 
 

@@ -56,7 +56,8 @@ def forget(
         context.print_result(journeyman.forgotten.list(), _show_list, as_json=as_json)
         return
     if not (any(where.values()) or matching is not None):
-        raise click.UsageError("Name what to forget: a session, a project, or --matching TEXT.")
+        what = "undo: a session or a project" if undo else "forget: a session, a project or a text"
+        raise click.UsageError(f"Name what to {what}. `journeyman forget --help` has examples.")
     if undo:
         if dry_run or matching is not None:
             raise click.UsageError(
@@ -101,7 +102,8 @@ def _show(console: Console, forgotten: Forgotten, *, is_done: bool = False) -> N
     if is_done:
         note = (
             "Sessions and files with a playbook stay as they are; `journeyman playbook --write "
-            "FILE` updates a file. To undo this: `journeyman forget --undo`, `journeyman learn`."
+            "FILE` updates a file. To undo this: `journeyman forget --undo SESSION` or `--undo "
+            "--project NAME`, then `journeyman learn`."
         )
         console.print(formatting.safe_text(note), soft_wrap=True)
 

@@ -138,6 +138,8 @@ class _Tour:
                     ) as agent,
                 ):
                     turn = agent.run_conversation(_ERRAND)
+                if turn.stop == "interrupted":
+                    raise KeyboardInterrupt
                 is_warm = warm == "auto"
                 title = "Warm, with three examples from earlier sessions" if is_warm else "Cold"
                 self._print(f"\n{title}:", "bold")

@@ -23,7 +23,9 @@ def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: 
 
     Each session is met with what was known before it. Counted are the calls that really happened
     and that a told fact makes needless, minus the facts that were told and not used; and the same
-    for the simplest alternatives. Intervals hold 95 % of resampled sessions.
+    for the simplest alternatives: nothing, lists of commands and files, the instructions files,
+    another project's facts. `at the most` counts all searches and lasting failures. Intervals hold
+    95 % of resampled sessions.
 
     Examples:
       journeyman worth
@@ -35,7 +37,8 @@ def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: 
         found = journeyman.worth(name, progress=progress)
     if not found:
         raise WrongInput(
-            "There are too few sessions to measure anything on: a project needs three. "
+            (project and journeyman.sessions.no_match(project=name))
+            or "There are too few sessions to measure anything on: a project needs three. "
             "`journeyman import` imports sessions, `journeyman learn` learns from them."
         )
     if as_json:

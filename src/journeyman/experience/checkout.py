@@ -16,11 +16,20 @@ INSTRUCTIONS = (
 _IMPORT = re.compile(r"(?:^|\s)@([\w./-]+\.md)\b")
 
 _LONGEST_FILE = 200_000
-_SCRIPTS = ("package.json", "pnpm-workspace.yaml"), r'"{}"\s*:'
-_RULES = ("Makefile", "makefile", "GNUmakefile"), r"^(?:[^\n:#=]*\s)?{}(?:\s[^\n:=]*)?:(?!=)"
-_RECIPES = ("justfile", "Justfile", ".justfile"), r"^@?{}\b[^\n]*:(?!=)"
-_TASKS = {"make": _RULES, "npm": _SCRIPTS, "pnpm": _SCRIPTS, "just": _RECIPES}
+_SCRIPTS = ("package.json", "pnpm-workspace.yaml"), r'"scripts"\s*:\s*\{{[^}}]*"{0}"\s*:'
+_RULES = (
+    ("Makefile", "makefile", "GNUmakefile"),
+    r"^(?!\t)(?:[^\n:#=]*[^\S\n])?{0}(?:[^\S\n][^\n:=]*)?:(?!=)",
+)
+_RECIPES = (
+    ("justfile", "Justfile", ".justfile"),
+    r"^(?:@?{0}(?![\w-])[^\n]*:(?!=)|alias[ ]+{0}[ ]*:=)",
+)
+_TOML = ("mise.toml", ".mise.toml"), r"^\[tasks\.['\"]?{0}['\"]?\]|^['\"]?{0}['\"]?\s*="
+_TASKS = {"make": _RULES, "npm": _SCRIPTS, "pnpm": _SCRIPTS, "just": _RECIPES, "mise": _TOML}
 """In which files the tasks of a program are defined, and how."""
+
+_SCRIPT_FOLDERS = ("mise-tasks", ".mise-tasks", ".mise/tasks", "mise/tasks", ".config/mise")
 
 _ELSEWHERE = re.compile(
     r'^\s*(?:-?include|import|mod)\b|^[^\n:#]*%[^\n:]*:|"workspaces"\s*:|^packages:', re.MULTILINE
@@ -38,6 +47,11 @@ class Checkout:
     def instructions(self) -> dict[str, str]:
         """The texts of the instructions files, by their names."""
         return {}
+
+    @property
+    def playbook(self) -> str:
+        """The playbook that Journeyman wrote into instructions files."""
+        return ""
 
     def exists(self, _path: str) -> bool | None:
         """Return whether a path exists; None if that is not known."""
@@ -76,7 +90,8 @@ class FolderCheckout(Checkout):
         text = "\n".join(map(self._text, files))
         if re.search(definition.format(re.escape(task)), text, re.MULTILINE):
             return True
-        return False if text.strip() and not _ELSEWHERE.search(text) else None
+        elsewhere = program == "mise" and any(map(self.exists, _SCRIPT_FOLDERS))
+        return None if elsewhere or _ELSEWHERE.search(text) else False
 
     def _text(self, name: str) -> str:
         """Return the beginning of a file; empty if it cannot be read."""
@@ -87,12 +102,19 @@ class FolderCheckout(Checkout):
             return ""
 
     @cached_property
+    def _written(self) -> dict[str, str]:
+        imported = (name for file in INSTRUCTIONS for name in _IMPORT.findall(self._text(file)))
+        return {name: self._text(name) for name in dict.fromkeys((*INSTRUCTIONS, *imported))}
+
+    @cached_property
     def instructions(self) -> dict[str, str]:
         """The texts of the instructions files, without the playbook that Journeyman wrote there."""
-        imported = (name for file in INSTRUCTIONS for name in _IMPORT.findall(self._text(file)))
-        names = dict.fromkeys((*INSTRUCTIONS, *imported))
-        texts = {name: _BLOCK.sub("", self._text(name)) for name in names}
+        texts = {name: _BLOCK.sub("", text) for name, text in self._written.items()}
         return {name: text for name, text in texts.items() if text}
+
+    @cached_property
+    def playbook(self) -> str:
+        return "\n".join(block for text in self._written.values() for block in _BLOCK.findall(text))
 
 
 def find_root(folder: Path) -> Path:

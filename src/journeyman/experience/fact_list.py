@@ -61,6 +61,13 @@ class FactList:
         )
         return self.get(project, fact.id)
 
+    def accept(self, project: str, id_: str) -> Fact:
+        """Accept a draft: agents are told it. Raises WrongInput for any other fact."""
+        fact = self.get(project, id_)
+        if fact.state != "draft":
+            raise WrongInput(f"The fact {fact.id} is no draft. `journeyman facts pin` pins a fact.")
+        return self.decide(project, fact.id, "pinned")
+
     def restore(self, project: str, id_: str) -> None:
         """Withdraw a decision about a fact; what was told to remember is forgotten. Raises
         WrongInput if there was none.
@@ -88,12 +95,13 @@ class FactList:
         """
         experience = self._experiences.of(project, bots=bots)
         place = checkout or Checkout()
+        holding = experience.facts.holding(place) if project else ()
         redactor = Redactor()
         return Playbook(
             project=redactor.text(project),
             sessions=experience.facts.sessions,
             bots=experience.bots,
-            facts=experience.facts.holding(place) if project else (),
+            facts=tuple(fact for fact in holding if fact.detail != "test"),
             corrections=experience.facts.corrections(place) if project else (),
         )
 

@@ -20,6 +20,7 @@ from journeyman.learning.commands import (
     SCRIPT_RUNNERS,
     check_kind,
     is_project_command,
+    names_folder,
     placed,
     program_of,
     subject_of,
@@ -108,11 +109,10 @@ class ProjectFacts:
         commands = self._commands()
         newer = {fact.subject: fact.last_at or 0.0 for fact in commands}
         # Of two facts that disagree, the newer one is right.
-        known = {
-            fact.subject: fact
-            for fact in self._traps()
-            if (fact.last_at or 0.0) >= newer.get(fact.subject, -math.inf)
-        }
+        known: dict[str, Fact] = {}
+        for fact in self._traps():
+            if (fact.last_at or 0.0) >= newer.get(fact.subject, -math.inf):
+                known.setdefault(fact.subject, fact)
         traps = [self._with_remedy(self._followed(one, known), commands) for one in known.values()]
         facts = [fact for fact in commands if not _is_outdated(fact, known)]
         facts += [*traps, *self._findings(), *self._preferences()]
@@ -122,6 +122,15 @@ class ProjectFacts:
             for fact in decided
             if fact.weight >= _FADED or fact.state == "pinned" or fact.kind == "preference"
         )
+
+    def of_folder(self, folder: str) -> "ProjectFacts":
+        """Return the facts of a folder that is in no repository: those of the sessions that worked
+        there, and what was decided. Another folder may have the same name.
+        """
+        rows = [
+            row for row in self.rows if row.cwd == folder or f"{row.cwd}/".startswith(f"{folder}/")
+        ]
+        return ProjectFacts(self.project, rows, self._decisions.values(), bots=True)
 
     def holding(self, checkout: Checkout) -> tuple[Fact, ...]:
         """Return the facts that may be told to an agent: neither draft nor dropped, true in this
@@ -158,7 +167,8 @@ class ProjectFacts:
         if fact.detail == "task" and checkout.has_task(fact.subject) is True:
             return "the task exists now"
         works = fact.subject if fact.kind == "command" else fact.remedy
-        if works and is_project_command(works) and checkout.has_task(works) is False:
+        is_here = works and is_project_command(works) and not names_folder(fact.detail)
+        if is_here and checkout.has_task(works) is False:
             return "it names a task that no longer exists"
         return ""
 
@@ -233,7 +243,10 @@ class ProjectFacts:
         decision = self._decisions.get(fact.id)
         if decision is None:
             return fact
-        return replace(fact, state=decision.state, text=decision.text or fact.text)
+        if not decision.text:
+            return replace(fact, state=decision.state)
+        # In the person's words it is what they want, whatever it was counted from.
+        return replace(fact, state=decision.state, kind="preference", text=decision.text)
 
     def _fact(
         self, kind: FactKind, subject: str, text: str, sightings: Sequence[Sighting], **more: Any
@@ -256,7 +269,7 @@ class ProjectFacts:
     def _confirmed(
         self, sightings: Mapping[Any, Sequence[Sighting]], least: int = CONFIRMED
     ) -> Iterator[tuple[Any, Sequence[Sighting]]]:
-        """Yield what at least two sessions show that took in nothing from outside, the most
+        """Yield what so many sessions show that had taken in nothing from outside by then, the most
         frequent first.
         """
         kept = {}

@@ -198,12 +198,18 @@ class Moments:
 
     def reasons(self) -> dict[str, str]:
         """Return why each fact of the project is not told at the moment."""
-        return {fact.id: self._facts.why_silent(fact, self._checkout) for fact in self._facts.all}
+        return {fact.id: self._why_silent(fact) for fact in self._facts.all}
 
     @cached_property
     def _holding(self) -> tuple[Fact, ...]:
         found = self._facts.holding(self._checkout)
-        return tuple(fact for fact in found if self._is_told(fact.kind))
+        told = (fact for fact in found if self._is_told(fact.kind))
+        return tuple(fact for fact in told if not self._why_silent(fact))
+
+    def _why_silent(self, fact: Fact) -> str:
+        if f"- {fact.text}\n" in self._checkout.playbook:
+            return "the playbook in an instructions file says it"
+        return self._facts.why_silent(fact, self._checkout)
 
     def _is_told(self, kind: FactKind) -> bool:
         return self._kinds is None or kind in self._kinds

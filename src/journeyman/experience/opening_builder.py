@@ -19,15 +19,19 @@ from journeyman.learning.commands import is_plain
 from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.learning.opening_text import WORKED, note
 from journeyman.learning.search_keys import is_small_talk
-from journeyman.learning.slots import CHANGES, is_sound_path, signature
+from journeyman.learning.slots import CHANGES, has_plain_names, is_sound_path
 from journeyman.models.embedder import Embedder
 from journeyman.records import Call, Pattern, Step, Template
 from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
 from journeyman.records.errors import WrongInput
+from journeyman.records.host import HOSTS, source_of
 from journeyman.store.store import Store
 
 _LOADED = 24
 """How many of the nearest requests are loaded at a time."""
+
+_FAMILIAR_SOURCES = frozenset(map(source_of, HOSTS))
+"""Recorders of agents whose tools models know, also those that are not in the table."""
 
 _SAID = frozenset(("description", "explanation", "justification"))
 """Arguments in which agents explain their calls."""
@@ -76,8 +80,13 @@ class OpeningBuilder:
             return Opening(task=task, note="The limits leave no room: at most 0 tokens.")
         opening = Opening(task=task)
         if moments is not None and not limits.small:
-            start = moments.start(live.names if live else (), tokens=limits.tokens)
-            left = limits.tokens - self._count(start.text)
+            names = live.names if live else ()
+            most = limits.tokens - note_tokens("", self._count)
+            start = moments.start(names, tokens=most)
+            if start.is_empty and not moments.start(names).is_empty:
+                note_text = f"The limits leave no room: at most {limits.tokens:,} tokens."
+                return Opening(task=task, note=note_text)
+            left = most - self._count(start.text)
             shown = frozenset(fact.id for fact in start.facts)
             asked = moments.prompt(task, shown, tokens=left)
             advice = [one for one in (start, asked) if one.text]
@@ -152,7 +161,8 @@ class OpeningBuilder:
                 why = (
                     "No earlier request with these tools is similar enough to this task."
                     if live is not None
-                    else "No earlier request is similar enough to this task."
+                    else "Nothing that is known fits this task here: `journeyman facts list` says "
+                    "why, and no earlier request is similar enough."
                 )
             if experience.bots:
                 why += f" Sessions of bots left out: {experience.bots:,}; --bots includes them."
@@ -179,6 +189,8 @@ class OpeningBuilder:
                 if not is_plain_call(episode.steps[0]):
                     continue
                 if pattern.intent in choices or pattern.tokens > room or why_not_shown(pattern):
+                    continue
+                if live is None and not limits.small and pattern.source in _FAMILIAR_SOURCES:
                     continue
                 if live is None and not limits.small and KNOWN_TOOLS.intersection(pattern.tools):
                     continue
@@ -224,8 +236,7 @@ def is_plain_call(step: Step) -> bool:
     """
     call = find_call(step.tool, step.arguments)
     if call is None:
-        asked = Call(id="", tool=step.tool, arguments=step.arguments)
-        return bool(signature(asked)) or not parse_arguments(step.arguments)
+        return has_plain_names(Call(id="", tool=step.tool, arguments=step.arguments))
     if call.operation in (*CHANGES, "run_code"):
         return False
     path = call.fields.get("path", "")

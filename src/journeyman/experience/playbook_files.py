@@ -36,7 +36,7 @@ def block_text(playbook: Playbook) -> str:
     sections = [f"## Learned from {playbook.sessions} recorded sessions"]
     for kind, title, most in _SECTIONS:
         facts = first(playbook.facts, kind, most)
-        lines = [f"- {fact.text}" for fact in facts if fact.detail != "test"]
+        lines = [f"- {fact.text}" for fact in facts]
         kept = [line for line in lines if find_suspicion((line,)) is None]
         if kept:
             sections.append("\n".join([title, "", *kept]))

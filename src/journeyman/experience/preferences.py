@@ -40,8 +40,8 @@ def find_wishes(rows: Iterable[EpisodeRow]) -> list[Wish]:
     for row in sorted(people, key=lambda row: (row.at or 0.0, row.session, row.row)):
         for remark in row.observed.remarks:
             text = remark.words
-            words = {word.casefold() for word in _WORD.findall(text)}
-            about = frozenset(words - _EVERYDAY - {*_WISHES.findall(text.casefold())})
+            words = {*_WORD.findall(_WISHES.sub(" ", text.casefold()))}
+            about = frozenset(words - _EVERYDAY)
             if not (about and _is_wish(text)):
                 continue
             forbids = _FORBIDS.search(text) is not None

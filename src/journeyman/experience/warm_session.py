@@ -15,6 +15,7 @@ from journeyman.experience.warm_session_answers import Answer, profile_answer, r
 from journeyman.records import LateChange, Template
 from journeyman.records.defaults import MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import JourneymanError, WrongInput
+from journeyman.text.display import replace_surrogates
 from journeyman.text.strict_json import InvalidJson, canonical_json, read_json
 
 if TYPE_CHECKING:  # these load numpy and scipy, which an agent that starts must not wait for
@@ -239,7 +240,8 @@ def validated_arguments(tool: str, arguments: object, schema: Schema) -> Argumen
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # noqa: PLC0415 - loads slowly
 
     try:
-        values = read_json(arguments if isinstance(arguments, str) else canonical_json(arguments))
+        text = arguments if isinstance(arguments, str) else canonical_json(arguments)
+        values = read_json(replace_surrogates(text))
     except InvalidJson as error:
         raise WrongInput(f"{tool} takes a JSON object as arguments, but {error}.") from None
     if not isinstance(values, dict):

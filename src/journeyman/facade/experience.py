@@ -443,6 +443,8 @@ class ExperienceFacade(Rooms):
         if folder is None:
             return Moments(facts, Checkout(), request_of=self._request_of, kinds=kinds)
         root = find_root(folder.absolute())
+        if not (root / ".git").exists():
+            facts = facts.of_folder(str(root))
         return Moments(
             facts,
             FolderCheckout(root),

@@ -3,6 +3,7 @@ written without values that change from run to run, and the skill that a call de
 """
 
 import re
+import shlex
 from functools import lru_cache
 from typing import Literal
 
@@ -71,11 +72,12 @@ _TASK_RUNNERS, _WITH_RUN = frozenset(_TASKS_LIST.split()), frozenset(_RUN_LIST.s
 the second ones after `run`, `exec` or `test`."""
 
 _DIRECTLY = frozenset(("pnpm", "yarn", "bun"))
+"""Programs that run a project's tasks also without `run`, except for their own subcommands."""
+
 _OWN_LIST = """add audit config create dlx exec import info init install link list ls outdated pack
 patch prune publish rebuild remove store unlink up update upgrade version why workspace
 workspaces x"""
 _OWN = frozenset(_OWN_LIST.split())
-"""What these run also without `run`, and what they do themselves."""
 
 CheckKind = Literal["test", "lint", "build"]
 _CHECK_NAMES: dict[CheckKind, str] = {
@@ -100,7 +102,9 @@ _PLAIN_WORD = re.compile(r"[A-Za-z]{2,}[:,.!?]?")
 _MOST_PLAIN_WORDS = 4
 """More words than this in a row are a sentence."""
 
-_SENTENCE = re.compile(rf"(?:[A-Za-z]{{2,}}[:,.!?]?\s+){{{_MOST_PLAIN_WORDS},}}[A-Za-z]{{2,}}")
+_SENTENCE = re.compile(
+    rf"(?<![A-Za-z])(?:[A-Za-z]{{2,}}[:,.!?]?\s+){{{_MOST_PLAIN_WORDS},}}[A-Za-z]{{2,}}"
+)
 
 _SHELLS = frozenset(
     ("bash", "sh", "shell", "terminal", "console", "powershell", "command", "cmd", "exec")
@@ -259,7 +263,12 @@ def check_kind(command: str) -> CheckKind | None:
 
 def placed(command: str, folder: str) -> str:
     """Return a command as it is called in the top folder of a project."""
-    return f"cd {folder} && {command}" if folder else command
+    return f"cd {shlex.quote(folder)} && {command}" if folder else command
+
+
+def names_folder(form: str) -> bool:
+    """Whether a command says itself in which folder it works."""
+    return any(map(_FOLDER_OPTION.match, form.split(" ")))
 
 
 def names_source(form: str) -> bool:

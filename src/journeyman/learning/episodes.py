@@ -119,13 +119,15 @@ def takes_back_commit(calls: Iterable[ServingCall]) -> bool:
 
 class ServedRequest(Struct, frozen=True, kw_only=True):
     """A request, the calls that served it, and how that ended. `correction` is what the person
-    said against the work before it.
+    said against the work before it. It `is_tainted` if the session had taken in content from
+    outside by then.
     """
 
     request: UserRequest
     calls: list[ServingCall]
     ending: Ending
     correction: str = ""
+    is_tainted: bool = False
 
 
 def episode_of(session: Session, served: ServedRequest, observer: Observer) -> Episode:
@@ -134,14 +136,19 @@ def episode_of(session: Session, served: ServedRequest, observer: Observer) -> E
     """
     has_failed = session.outcome is not None and served.ending == "failed"
     is_usable = served.ending != "rejected" and not has_failed
-    steps = _before_intake(decisive_calls(served)) if served.ending == "well" else []
+    steps = decisive_calls(served) if served.ending == "well" else []
     intent, clean_steps, suspicion = cleaned(
         served.request.intent(),
         [_as_step(serving.call) for serving in steps],
     )
     asked_at = [serving.call.asked_at for serving in served.calls]
     times = [at for at in asked_at if at is not None]
-    observed = observer.observe(served.calls, correction=served.correction, usable=is_usable)
+    observed = observer.observe(
+        served.calls,
+        correction=served.correction,
+        usable=is_usable,
+        tainted=served.is_tainted,
+    )
     if suspicion is not None:
         intent, clean_steps = "", ()
         observed = replace(observed, commands=(), files=())
@@ -166,7 +173,7 @@ def decisive_calls(served: ServedRequest) -> list[ServingCall]:
     if worked and not worked[-1].is_safe:
         return []  # the final call must not be shown, and the rest is only half of the work
     first: dict[str, ServingCall] = {}
-    for serving in served.calls:
+    for serving in _before_intake(served.calls):
         if serving.is_example:
             first.setdefault(serving.skill, serving)
     found = list(first.values())

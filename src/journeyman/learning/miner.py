@@ -21,7 +21,7 @@ from journeyman.learning.episodes import (
     takes_back_commit,
     why_not_learned,
 )
-from journeyman.learning.observations import Observer
+from journeyman.learning.observations import Observer, takes_in
 from journeyman.learning.opening_text import opening_length, shows_opening
 from journeyman.learning.requests import (
     ServingCall,
@@ -72,7 +72,11 @@ def mine(
     if in_error and reason == "failed":
         reason = "error"
     observer = Observer(Location(session.cwd, session.project).root)
-    episodes = tuple(episode_of(session, entry, observer) for entry in served)
+    # What is forgotten teaches nothing, but it happened.
+    observed = [(entry, episode_of(session, entry, observer)) for entry in all_served]
+    episodes = tuple(
+        episode for entry, episode in observed if entry.request.number not in forgotten
+    )
     return MinedSession(
         session=session.id,
         digest=digest,
@@ -104,10 +108,13 @@ def _served_requests(
     verdicts = {call.index: call.verdict for call in judged.calls}
     calls: defaultdict[int, list[ServingCall]] = defaultdict(list)
     last: dict[int, UserRequest] = {}
+    intake = len(live) + 1
     for call in join_calls(ordered):
         verdict, request = verdicts.get(call.index), under.get(call.asked_key)
         if verdict is None or request is None:
             continue
+        if takes_in(call):
+            intake = min(intake, request.number)
         if call.tool in trivial or _is_artefact(call):
             continue
         last[request.number] = request
@@ -136,6 +143,7 @@ def _served_requests(
                 interrupted=number in parsed.interrupted,
             ),
             correction=last[number].correction,
+            is_tainted=number >= intake,
         )
         for number, serving in calls.items()
     ]

@@ -31,6 +31,7 @@ from journeyman.records import (
     Remark,
     Verdict,
 )
+from journeyman.text.truncation import truncate
 
 _MOST_FINDINGS = 12
 _LONGEST_WORDS = 200
@@ -47,7 +48,8 @@ _FINDINGS = re.compile(
     r"^\S+:\d+(?::\d+)?: .*\((?P<a>[a-z][a-z\d]{2,24})\)\s*$"  # golangci-lint
     r"|^\S+:\d+:\d+:? (?P<b>[A-Z]{1,4}\d{2,4})\b"  # ruff, flake8, pylint
     r"|^\S+:\d+(?::\d+)?: error: .*\[(?P<c>[a-z]+(?:-[a-z]+){0,4})\]\s*$"  # mypy
-    r"|^\s+\d+:\d+\s+(?:error|warning)\s.*\s\s(?P<e>(?:@?[a-z\d-]+/)?[a-z\d]+(?:-[a-z\d]+){0,5})\s*$"
+    r"|^[ \t]+\d+:\d+[ \t]+(?:error|warning)\s.*\s\s"
+    r"(?P<e>(?:@?[a-z\d-]+/)?[a-z\d]+(?:-[a-z\d]+){0,5})\s*$"
     r"|^(?P<i>[A-Z]{1,4}\d{2,4}) (?=[^\n]*\n +--> )"  # ruff since 0.13
     r"|\bclippy::(?P<f>[a-z_]{3,40})\b(?!-)|\b(?P<g>SC\d{4})\b"
     r"|: [CWEF]: (?:\[Correctable\] )?(?P<h>[A-Z]\w{2,30}/[A-Z]\w{2,40}):",  # rubocop
@@ -78,22 +80,21 @@ _CHECK_KINDS: tuple[CheckKind, ...] = ("test", "build", "lint")
 
 class Observer:
     """Observes the episodes of a session in their order: what it wrote itself is no script of the
-    project, and what it took in from outside may have steered all that came after.
+    project.
     """
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._written: set[str] = set()
-        self._tainted = False
 
     def observe(
-        self, calls: Sequence[ServingCall], *, correction: str, usable: bool
+        self, calls: Sequence[ServingCall], *, correction: str, usable: bool, tainted: bool
     ) -> Observations:
         """Return what the calls show. `correction` is what the person said against the work before.
-        Of work that is not `usable`, because it failed or was rejected, no command counts.
+        Of work that is not `usable`, because it failed or was rejected, no command counts. What the
+        session took in from outside may have steered `tainted` work.
         """
         self._written |= {path.rpartition("/")[2] for path in _written(calls)}
-        self._tainted = self._tainted or any(takes_in(serving.call) for serving in calls)
         scripts = frozenset(self._written)
         sound = [serving for serving in calls if suspicion_of(serving.call.arguments) is None]
         return Observations(
@@ -103,7 +104,7 @@ class Observer:
             findings=tuple(_findings(sound)),
             check=_last_check(sound, scripts),
             remarks=tuple(_remarks(calls, self._root, correction)),
-            tainted=self._tainted,
+            tainted=tainted,
         )
 
 
@@ -243,7 +244,7 @@ def _is_recorded_refusal(call: Call) -> bool:
 
 def _remark(words: str, call: Call | None, root: str) -> Remark:
     said = without_quotes(words)[: 4 * _LONGEST_WORDS]
-    text = redacted_line(" ".join(said.split()))[:_LONGEST_WORDS]
+    text = truncate(redacted_line(" ".join(said.split())), _LONGEST_WORDS)
     if call is None:
         return Remark(text)
     commands = commands_of(shell_command(call.tool, call.arguments))

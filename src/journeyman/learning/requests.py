@@ -97,7 +97,7 @@ _LEAD = re.compile(r"[\W_]*")
 _CORRECTION_WITHIN = 200
 """A rejection is at the beginning of a message; later words are about something else."""
 
-_REMINDER = re.compile(r"\s*<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_REMINDER = re.compile(r"(?<!\s)\s*<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 """Claude Code puts reminders to the model into results."""
 
 _HEAD = 300

@@ -35,9 +35,7 @@ _PATH = re.compile(r"(?:[\w.@+-]+/)*[\w.@+-]+")
 _PATH_SHOWN = re.compile(r"[\w.@+()\[\]$#=,~ /-]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOST_UNSPACED = 8
-"""A sentence in a script that puts no spaces between words looks like one word: so many of its
-characters are one.
-"""
+"""Scripts without spaces make a sentence look like one word: more characters than this are one."""
 
 _ARGUMENT = re.compile(r"[A-Za-z_$][\w$.-]{0,39}", re.ASCII)
 _TOOL = re.compile(r"[A-Za-z][\w.:/-]{0,63}", re.ASCII)
@@ -49,7 +47,7 @@ _NO_PATH_AFTER = frozenset(
     ["-e", "-m", "-name", "-iname", "-path", "-g", "--glob", "--include", "--exclude"]
 )
 _CHANGES_FOLDER = re.compile(r"\s*cd\s+(['\"]?)([^\s;&|'\"$`]+)\1\s*(?:&&|;|\n|$)")
-_CHANGE_OF_FOLDER = re.compile(r"(?:^|[\s;&|(])(?:cd|pushd|popd)\b")
+_CHANGE_OF_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
 _KEEPS_FOLDER = "Bash"
 """The tool of Claude Code, whose shell stays in the folder that a command changed to."""
 
@@ -74,12 +72,13 @@ class Location:
             return self._here
         given, line = found.fields.get("folder", ""), found.fields.get("command", "")
         folder = self._joined("", given) if given else self._here
-        changes = _CHANGE_OF_FOLDER.findall(line)
+        changes = pipelines(line) if _CHANGE_OF_FOLDER.search(line) else []
+        changes = [words for words in changes if words[0] in ("cd", "pushd", "popd")]
         if not changes:
             return folder
         match = _CHANGES_FOLDER.match(line) if len(changes) == 1 else None
         folder = self._joined(folder, match[2]) if match else None
-        if call.tool == _KEEPS_FOLDER and worked:
+        if call.tool == _KEEPS_FOLDER and worked and "(" not in line:
             self._here = folder
         return folder
 
@@ -94,8 +93,9 @@ def _root(cwd: str, project: str) -> str:
     if project.startswith("/") and PurePosixPath(cwd).is_relative_to(project):
         return project
     parts = cwd.split("/")
-    if name in parts[2:] and repository_folder(cwd) == cwd.rstrip("/"):
-        return "/".join(parts[: parts.index(name, 2) + 1])
+    first = 3 if parts[1:2] in (["home"], ["Users"]) else 1  # behind the name of a person
+    if name and name in parts[first:] and repository_folder(cwd) == cwd.rstrip("/"):
+        return "/".join(parts[: parts.index(name, first) + 1])
     return cwd
 
 
@@ -151,7 +151,7 @@ def _shown_files(line: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def operands(line: str) -> tuple[str, ...]:
-    """Return the words of a command line that are paths, without those in quotes that are more."""
+    """Return the words of a command line that are paths, without quoted text that is more."""
     found: dict[str, None] = {}
     for words in pipelines(line):
         for before, word in pairwise(words):
@@ -174,8 +174,13 @@ def signature(call: Call) -> str:
         for name, value in sorted(values.items())
     ]
     shown = ", ".join(names)
-    is_plain = _TOOL.fullmatch(call.tool) and all(map(_is_argument, values))
-    return shown if is_plain and len(shown) <= _LONGEST_SIGNATURE else ""
+    return shown if has_plain_names(call) and len(shown) <= _LONGEST_SIGNATURE else ""
+
+
+def has_plain_names(call: Call) -> bool:
+    """Whether the names of a call's tool and arguments are names, and no sentences."""
+    is_tool = _TOOL.fullmatch(call.tool) is not None
+    return is_tool and all(map(_is_argument, parse_arguments(call.arguments)))
 
 
 def _is_argument(name: str) -> bool:

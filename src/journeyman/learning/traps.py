@@ -52,7 +52,7 @@ _NO_PATH = re.compile(
 )
 _NO_PROGRAM = re.compile(
     r"(?:sh|\d|\(eval\)): (?P<a>[\w./+-]+): not found(?!: [\w./+-])"
-    r"|(?P<e>[\w./+-]+): command not found(?!:)|command not found: (?P<b>[\w./+-]+)"
+    r"|(?<![\w./+-])(?P<e>[\w./+-]+): command not found(?!:)|command not found: (?P<b>[\w./+-]+)"
     r"|: No module named '?(?P<c>[\w.]+)|'(?P<d>[\w./+-]+)' is not recognized as"
 )
 _NO_TASK = re.compile(
@@ -235,7 +235,7 @@ class _Failure:
         """
         about, kind = {*operands(self._line)}, check_kind(name)
         for serving, line in self._ran():
-            found = serving.call.result or ""
+            found = head_and_tail(serving.call.result or "", _MESSAGE)
             if serving.folder is None or _NO_PROGRAM.search(found) or _NO_TASK.search(found):
                 continue
             for command in commands_of(line):
@@ -271,7 +271,7 @@ _COMMAND_TRAPS: dict[TrapReason, Callable[[_Failure], tuple[str, str] | None]] =
 
 
 def head_and_tail(result: str, most: int = READ) -> str:
-    """Return what is searched of a result."""
+    """Return the beginning and the end of a result, which is all that is searched."""
     if len(result) <= 2 * most:
         return result
     return f"{result[:most]}\n{result[-most:]}"

@@ -1,4 +1,4 @@
-"""Which calls of a recorded session a told fact makes needless, and which it could at the most."""
+"""Which calls of a recorded session a told fact makes needless, and how many facts could."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -83,10 +83,10 @@ def _until_end(events: Sequence[Event], number: int, fact: Fact) -> set[int]:
     for later, event in _calls(events[: number + 1 + _REACH], number):
         text = event.call.arguments if event.call else ""
         if not remedy or remedy in text:
-            break
+            return needless
         if event.call and event.verdict and (event.verdict.is_error or is_search(event.call)):
             needless.add(later)
-    return needless if remedy else {number}
+    return {number}
 
 
 def _calls(events: Sequence[Event], after: int) -> Iterable[tuple[int, Event]]:

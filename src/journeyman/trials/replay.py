@@ -11,9 +11,10 @@ from journeyman.learning.agent_tools import file_path, find_call, operation_of, 
 from journeyman.learning.commands import commands_of, subject_of
 from journeyman.learning.requests import requests
 from journeyman.learning.session_judge import VERDICT_RULES
-from journeyman.learning.slots import Location, operands, path_inside, used_files
+from journeyman.learning.slots import Location, path_inside, used_files
 from journeyman.records import Call, Message, Session, Verdict, join_calls
 from journeyman.store.store import Store
+from journeyman.text.shell import pipelines
 
 _LOOKS = frozenset(("search_text", "find_files", "list_files"))
 _LOOKING = frozenset(["grep", "rg", "ag", "find", "fd", "ls", "tree", "egrep", "fgrep"])
@@ -98,9 +99,12 @@ class RecordedCheckout(Checkout):
             if event.verdict.kind != "not_found":
                 scripts = (path_inside(subject_of(name), root, folder) for name in names)
                 self._seen |= {script: True for script in scripts if "/" in script}
-            if _REMOVING.intersection(names) and not failed:
-                for word in operands(line):
-                    self._seen[path_inside(word, root, folder)] = False
+            for words in pipelines(line) if _REMOVING.intersection(names) and not failed else ():
+                if words[0] == "mv" or words[:2] == ["git", "mv"]:
+                    words.pop()  # where to
+                if words[0] in _REMOVING or " ".join(words[:2]) in _REMOVING:
+                    gone = (path_inside(word.strip("'\""), root, folder) for word in words[1:])
+                    self._seen |= dict.fromkeys(filter(None, gone), False)
             if failed and (path := missing_path(event.call, root)):
                 self._seen[path] = False
 

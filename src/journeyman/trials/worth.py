@@ -15,8 +15,9 @@ from msgspec import Struct
 from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.facts import ProjectFacts, person_of
 from journeyman.experience.moments import Advice, Moment, Moments
-from journeyman.learning.agent_tools import shell_command
+from journeyman.learning.agent_tools import operation_of, shell_command
 from journeyman.learning.commands import check_kind, commands_of, program_of, subject_of
+from journeyman.learning.slots import CHANGES
 from journeyman.models.embedder import Embedder
 from journeyman.records.fact import Fact, FactKind
 from journeyman.store.episodes import EpisodeRow
@@ -155,7 +156,7 @@ def measure_worth(
     for row in store.episodes.rows(project):
         rows[row.session].append(row)
     facts = ProjectFacts(other, store.episodes.rows(other)) if other else None
-    placebo = Moments(facts, Checkout()).start() if facts else None
+    placebo = Moments(facts, Checkout(), kinds=kinds).start() if facts else None
     replay = _Replay(store, project, recorded, rows, kinds=kinds, placebo=placebo)
     return replay.run(progress, unrelated)
 
@@ -187,14 +188,16 @@ class _Replay:
         self._dead: list[str] = []
         self._repeated: list[str] = []
         self._start_tokens = 0
+        self._uses: Counter[str] = Counter()
+        self._changes: list[tuple[str, ...]] = []
 
     def run(self, progress: Callable[[int, int], None], unrelated: Sequence[str]) -> Worth:
         known: list[EpisodeRow] = []
         for number, recorded in enumerate(self._recorded):
             if number:
-                self._meet(recorded, known, self._recorded[:number])
+                self._meet(recorded, known)
             known += self._rows.get(recorded.session.id, [])
-            self._checkout.note(recorded)
+            self._note(recorded)
             progress(number + 1, len(self._recorded))
         moments = Moments(ProjectFacts(self._project, known), self._checkout, kinds=self._kinds)
         answers = [(text, moments.prompt(text).text) for text in unrelated]
@@ -224,7 +227,6 @@ class _Replay:
         self,
         recorded: RecordedSession,
         known: Sequence[EpisodeRow],
-        earlier: Sequence[RecordedSession],
     ) -> None:
         session = recorded.session
         facts = ProjectFacts(self._project, known)
@@ -243,7 +245,7 @@ class _Replay:
         score = self._scored(recorded, told, OURS)
         self._scores[OURS].append(score._replace(tokens=sum(map(self._count, texts))))
         self._scores["nothing"].append(_Score(0, 0, 0))
-        for name, listed, tokens in self._alternatives(facts, earlier):
+        for name, listed, tokens in self._alternatives(facts):
             plain = [_Told(fact, "start", -1) for fact in listed]
             self._scores[name].append(self._scored(recorded, plain, name)._replace(tokens=tokens))
         self._check(told, recorded)
@@ -323,24 +325,32 @@ class _Replay:
                 self._by_kind[fact.kind, moment].update(counts)
         return _Score(len(credited), unused, 0)
 
-    def _alternatives(
-        self, facts: ProjectFacts, earlier: Sequence[RecordedSession]
-    ) -> Iterable[tuple[str, list[Fact], int]]:
+    def _note(self, recorded: RecordedSession) -> None:
+        """Note the commands that a session used, the files it changed, and its commits, which are
+        changes without files.
+        """
+        self._checkout.note(recorded)
+        for event in recorded.events:
+            if event.call is None or event.verdict is None or event.verdict.is_error:
+                continue
+            line = shell_command(event.call.tool, event.call.arguments)
+            names = [command.name for command in commands_of(line)]
+            self._uses.update(names)
+            if operation_of(event.call.tool, event.call.arguments) in CHANGES:
+                self._changes.append(event.files)
+            elif "git commit" in names:
+                self._changes.append(())
+
+    def _alternatives(self, facts: ProjectFacts) -> Iterable[tuple[str, list[Fact], int]]:
         """Yield the simple alternatives: their names, what they tell as facts, and tokens."""
-        uses: Counter[str] = Counter()
         edited: dict[str, None] = {}
         commits = 0
-        for recorded in reversed(earlier):
-            for event in reversed(recorded.events):
-                if event.call is None or event.verdict is None or event.verdict.is_error:
-                    continue
-                line = shell_command(event.call.tool, event.call.arguments)
-                names = [command.name for command in commands_of(line)]
-                uses.update(names)
-                commits += "git commit" in names
-                if commits <= _COMMITS and not line:
-                    edited |= dict.fromkeys(event.files)
-        listed = [_fact("command", name) for name, _ in uses.most_common(_MOST_LISTED)]
+        for change in reversed(self._changes):
+            commits += not change
+            if commits > _COMMITS:
+                break
+            edited |= dict.fromkeys(change)
+        listed = [_fact("command", name) for name, _ in self._uses.most_common(_MOST_LISTED)]
         yield "20 most used commands", listed, self._cost(listed)
         files = [_fact("place", path) for path in [*edited][:_MOST_LISTED]]
         yield f"last {_COMMITS} commits", files, self._cost(files)

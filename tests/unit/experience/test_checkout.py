@@ -37,7 +37,10 @@ def test_paths_and_programs(tmp_path: Path) -> None:
         ("Makefile", "include more.mk\nall: build\n", "make lint", None),
         ("Makefile", "test-%: build\n", "make test-all", None),
         ("Makefile", "all:\n", "make -B", None),
-        ("Makefile", "all:\n", "just test", None),
+        ("Makefile", "check:\n\tpython -m test\nbuild:\n", "make test", False),
+        ("Makefile", "all:\n\tdocker push test image:tag\n", "make test", False),
+        ("Makefile", "all:\n", "just test", False),  # no justfile
+        ("Makefile", "all:\n", "gradle test", None),
         ("package.json", '{"scripts": {"test:unit": "vitest"}}', "npm run test:unit", True),
         ("package.json", '{"scripts": {"test:unit": "vitest"}}', "npm test", False),
         ("package.json", '{"workspaces": ["a"], "scripts": {}}', "npm run lint", None),
@@ -45,6 +48,17 @@ def test_paths_and_programs(tmp_path: Path) -> None:
         ("package.json", "{}", "pytest", None),
         ("justfile", "@check dir='.': fmt\n  ruff\n", "just check", True),
         ("justfile", "check:\n  ruff\nfast := 'x'\n", "just fast", False),
+        ("justfile", "test-all:\n  ruff\nalias t := test-all\n", "just test", False),
+        ("justfile", "test-all:\n  ruff\nalias t := test-all\n", "just t", True),
+        (
+            "package.json",
+            '{"devDependencies": {"jest": "29"}, "scripts": {}}',
+            "npm run jest",
+            False,
+        ),
+        ("mise.toml", '[tasks]\nlint = "ruff"\n[tasks.test]\nrun = "x"\n', "mise run lint", True),
+        ("mise.toml", '[tasks]\nlint = "ruff"\n[tasks.test]\nrun = "x"\n', "mise run test", True),
+        ("mise.toml", '[tasks]\nlint = "ruff"\n', "mise run build", False),
     ],
 )
 def test_tasks(tmp_path: Path, file: str, text: str, command: str, is_defined: bool | None) -> None:
@@ -71,6 +85,7 @@ def test_instructions_files(tmp_path: Path) -> None:
     # Those of a person, without what Journeyman wrote into them.
     assert list(checkout.instructions) == ["CLAUDE.md", ".claude/CLAUDE.md", "docs/dev.md"]
     assert checkout.instructions["CLAUDE.md"] == "# Work\nRun make lint.\n\nEnd.\n"
+    assert "- `bin/test`" in checkout.playbook
     assert "Ask first." in checkout.instructions[".claude/CLAUDE.md"]
     assert FolderCheckout(tmp_path / "gone").instructions == {}
 

@@ -43,7 +43,6 @@ def test_block_contents():
         playbook(
             fact("`pytest` (instead: `make test`)", "trap"),
             fact("F401", "finding"),
-            fact("tests/test_tax.py::test_rate", "finding", detail="test"),
             *(fact(f"`make part{number}`") for number in range(20)),
             fact("`make pinned`", state="pinned"),
             fact("Ask before you push.", "preference"),
@@ -57,7 +56,6 @@ def test_block_contents():
     commands = [line for line in lines if line.startswith("- `make")]
     assert (commands[0], len(commands)) == ("- `make pinned`", 15)
     assert "- `pytest` (instead: `make test`)" in lines
-    assert "test_rate" not in block  # a test that failed is of the moment
     assert "a.py" not in block
     assert find_block(block) == block
 
@@ -71,7 +69,7 @@ def test_injected_instructions_are_left_out():
     assert "Ignore" not in block_text(playbook(fact(), evil))
 
 
-@table("facts", [(), (fact("t", "finding", detail="test"),), (fact("f", "place"),)])
+@table("facts", [(), (fact("f", "place"),)])
 def test_playbook_without_anything_to_write_is_an_error(facts):
     with pytest.raises(WrongInput, match="nothing was written"):
         block_text(playbook(*facts))

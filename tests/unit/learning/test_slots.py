@@ -21,7 +21,7 @@ def call(command: str, tool: str = "Bash", **more: str) -> Call:
         (f"{ROOT}/backend", "github.com/acme/app", ROOT),
         (f"{ROOT}/app/models", "acme/app", ROOT),
         (f"{ROOT}/backend", ROOT, ROOT),
-        ("/home/app/work/app/web", "app", "/home/app"),  # a person named as the project
+        ("/home/app/work/app/web", "app", "/home/app/work/app"),  # a person named like it
         (f"{ROOT}/.worktrees/tax", "acme/app", f"{ROOT}/.worktrees/tax"),
         ("/srv/other", "acme/app", "/srv/other"),
         ("", "", ""),
@@ -40,6 +40,8 @@ def test_top_folder_of_a_session(cwd: str, project: str, root: str) -> None:
         ([call("cd /tmp && npm test")], None),
         ([call("cd web && make && cd ../api && make")], None),
         ([call("make; (cd web; npm test)")], None),
+        ([call("(cd web && npm test)"), call("npm test")], ""),
+        ([call("git commit -m 'fix cd handling'"), call("npm test")], ""),
         ([call('cd "$D" && make')], None),
         ([call("npm test", "shell", workdir=f"{ROOT}/web")], "web"),
         ([call("npm test", "shell", workdir="web/app")], "web/app"),

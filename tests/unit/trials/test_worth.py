@@ -71,15 +71,14 @@ def test_needless_calls_and_unused_facts(jm: Journeyman) -> None:
     worth = measured(jm)
     assert (worth.project, worth.sessions) == (PROJECT, 3)
     # The second session was told only lib/tax.py, which made its search needless; the third also
-    # the missing program and the test command; the fourth used none of the three.
+    # the missing program; the fourth used neither.
     ours = arm(worth, "ours")
-    assert per_session(ours) == counted((1, 0), (2, 0), (0, 3))
+    assert per_session(ours) == counted((1, 0), (2, 0), (0, 2))
     kinds = {(one.kind, one.moment): (one.told, one.used, one.needless) for one in worth.kinds}
-    # Who has credit for a call counts once: for pytest, the command that is told first.
+    # The command is not told beside the trap that it mends.
     assert kinds == {
         ("continuity", "start"): (3, 2, 2),
-        ("command", "start"): (2, 1, 1),
-        ("trap", "start"): (2, 1, 0),
+        ("trap", "start"): (2, 1, 1),
         ("trap", "call"): (1, 1, 0),
     }
 
@@ -119,6 +118,14 @@ def test_alternatives(jm: Journeyman) -> None:
     assert (per_session(written), written.tokens) == (counted((0, 0), (0, 0), (0, 0)), 0)
 
 
+def test_only_changes_of_the_last_commits_are_listed(jm: Journeyman) -> None:
+    commit = call("Bash", {"command": "git commit -m x"}, "done")
+    read = call("Read", {"file_path": f"{HOME}/lib/tax.py"}, "x")
+    first = user("Fix the tax"), read, EDIT, *[commit] * 31
+    record(jm, first, (user("Read on"), read), (user("Read again"), read))
+    assert arm(measured(jm), "last 30 commits").tokens == 0
+
+
 def test_what_an_instructions_file_says_is_not_told_again(jm: Journeyman) -> None:
     text = "Run bin/test before a commit. Taxes are in lib/tax.py."
     says = call("Read", {"file_path": f"{HOME}/CLAUDE.md"}, text)
@@ -152,10 +159,10 @@ def test_facts_of_another_project_are_the_placebo(jm: Journeyman) -> None:
     record(jm, page, page, page, project="other/docs")
     found = {one.project: one for one in jm.worth()}
     assert found.keys() == {PROJECT, "other/docs"}
-    # Its command and its trap are told to three sessions that need neither.
+    # Its trap is told to three sessions that do not need it.
     placebo = arm(found["other/docs"], "another project")
     assert placebo.needless.estimate == 0.0
-    assert placebo.unused.estimate == 2.0
+    assert placebo.unused.estimate == 1.0
 
 
 def test_kinds_and_projects_that_are_measured(jm: Journeyman) -> None:
