@@ -196,7 +196,7 @@ class TestCalls:
 
         # An unrelated task, and the folder of the server, which is of no project.
         none = opening(task="Xylophone zebra quantum")
-        assert none.startswith("Nothing to show. No earlier request is similar enough")
+        assert none.startswith("Nothing to show. Nothing that is known fits this task here")
         assert server.call("opening", task=TASK).startswith("Nothing to show. Nothing ")
 
     def test_facts_of_the_folder(self, shed: Path, tmp_path: Path) -> None:

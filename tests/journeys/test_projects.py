@@ -140,6 +140,7 @@ def test_names_cannot_control_what_is_shown(command: Command) -> None:
     make_repository(local)
     make_repository(remote, f"https://github.com/acme/app{hostile}", first="other")
     for number, folder in enumerate((local, remote)):
+        (folder / "Makefile").write_text("test:\n")
         for name in "ab":
             transcript(command.home / ".claude/projects/a", f"{name}{number}", folder, hostile)
     command("import")

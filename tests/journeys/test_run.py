@@ -453,5 +453,5 @@ def test_runs_of_the_agent_become_experience(desk: Desk) -> None:
     opened = desk("open", LIST, "--project", "work", "--format", "text").stdout
     assert "`tidylist` (instead: `bin/tidy list.txt`)" in opened
     desk.server.then(says("Done."))
-    assert "Starting warm: 2 facts" in desk.run(LIST).stdout
+    assert "Starting warm: 1 fact" in desk.run(LIST).stdout
     assert "`tidylist` (instead: `bin/tidy list.txt`)" in str(desk.sent[-1])

@@ -474,13 +474,13 @@ class ExperienceFacade(Rooms):
         known = [totals.project for totals in self.sessions.projects() if totals.project]
         found = []
         for name in [project] if project else known:
-            other = next((one for one in known if one != name and not project), "")
+            others = [one for one in known if one != name and not project]
             told = frozenset(kinds or self.settings.hosts.facts)
             one = measure_worth(
                 self._store,
                 name,
                 kinds=told,
-                other=other,
+                others=others,
                 unrelated=unrelated,
                 progress=progress,
             )

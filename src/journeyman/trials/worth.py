@@ -139,13 +139,13 @@ def measure_worth(
     project: str,
     *,
     kinds: AbstractSet[FactKind] | None = None,
-    other: str = "",
+    others: Sequence[str] = (),
     unrelated: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Worth | None:
     """Measure what facts are worth in a project; None if it has too few sessions. What is told in
-    the `other` project, wherever it fits, is one of the alternatives. `unrelated` requests have
-    nothing to do with the project.
+    the first of the `others` that tells anything is one of the alternatives. `unrelated` requests
+    have nothing to do with the project.
     """
     overviews = store.sessions.list(project=project, subagents=False, bots=False)
     found = sorted(overviews, key=lambda one: (one.session.started_at or 0.0, one.session.id))
@@ -155,8 +155,11 @@ def measure_worth(
     rows: defaultdict[str, list[EpisodeRow]] = defaultdict(list)
     for row in store.episodes.rows(project):
         rows[row.session].append(row)
-    facts = ProjectFacts(other, store.episodes.rows(other)) if other else None
-    placebo = Moments(facts, Checkout(), kinds=kinds).start() if facts else None
+    starts = (
+        Moments(ProjectFacts(other, store.episodes.rows(other)), Checkout(), kinds=kinds).start()
+        for other in others
+    )
+    placebo = next((start for start in starts if start.text), None)
     replay = _Replay(store, project, recorded, rows, kinds=kinds, placebo=placebo)
     return replay.run(progress, unrelated)
 
