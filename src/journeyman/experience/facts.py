@@ -3,8 +3,7 @@ said, and which files its sessions worked on.
 """
 
 import math
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -14,7 +13,13 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from journeyman.experience.checkout import Checkout, says
-from journeyman.experience.likely_files import MAIN_BRANCHES, WorkedOn, likely_files
+from journeyman.experience.command_forms import CONFIRMED, generalised, usual_form
+from journeyman.experience.continuity import (
+    MAIN_BRANCHES,
+    WorkedOn,
+    likely_files,
+    work_of_sessions,
+)
 from journeyman.experience.preferences import find_wishes
 from journeyman.learning.commands import (
     SCRIPT_RUNNERS,
@@ -26,7 +31,7 @@ from journeyman.learning.commands import (
     subject_of,
 )
 from journeyman.learning.traps import SHELL
-from journeyman.records import Check, SessionId, TrapReason
+from journeyman.records import SessionId, TrapReason
 from journeyman.records.fact import (
     TOLD,
     Correction,
@@ -42,9 +47,6 @@ from journeyman.store.episodes import EpisodeRow
 HALF_LIFE = 40
 """After this many later sessions of the project, a session counts half: projects change."""
 
-CONFIRMED = 2
-"""The minimum number of sessions behind a fact."""
-
 _FADED = 0.5
 """A fact whose sessions weigh less than this in sum has faded: nothing has confirmed it lately."""
 
@@ -52,13 +54,6 @@ _FREQUENT = 0.05
 """The share of recent sessions from which a trap or a command is told at the start."""
 
 _SLOW_S = 5.0
-_TYPICAL, _TYPICAL_IF_PARTICULAR = 0.2, 0.5
-"""The share of the sessions with a command from which a form counts as the usual one; higher for a
-form that names a file or a number."""
-
-_PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
-_PIPE = " | "
-_PERSON = re.compile(r"(?:/home|(?:[A-Za-z]:)?[/\\]Users)[/\\]([^/\\]+)")
 
 
 class Sighting(NamedTuple):
@@ -76,12 +71,6 @@ def of_project(rows: Iterable[EpisodeRow], *, bots: bool) -> tuple[list[EpisodeR
     people = [row for row in found if row.platform.lower() not in BOT_PLATFORMS]
     kept = found if bots or not people else people
     return kept, len({row.session for row in found} - {row.session for row in kept})
-
-
-def person_of(folder: str) -> str:
-    """Return whose home a folder is in; empty if that cannot be told."""
-    match = _PERSON.match(folder)
-    return match[1] if match else ""
 
 
 class ProjectFacts:
@@ -191,32 +180,7 @@ class ProjectFacts:
     @cached_property
     def worked_on(self) -> tuple[WorkedOn, ...]:
         """What each session worked on, the oldest first."""
-        by_session: defaultdict[SessionId, list[EpisodeRow]] = defaultdict(list)
-        for row in self.rows:
-            by_session[row.session].append(row)
-        found = []
-        for session, rows in by_session.items():
-            files: Counter[str] = Counter()
-            for row in rows:
-                for file in row.observed.files:
-                    files[file.path] += file.read + file.changed
-            observed = [row.observed for row in rows if not row.observed.tainted]
-            last, check = rows[-1], _open_check([one.check for one in observed if one.check])
-            found.append(
-                WorkedOn(
-                    session=session,
-                    branch=last.branch,
-                    person=person_of(last.cwd),
-                    at=last.at,
-                    row=max(rows, key=_substance).row,
-                    files=files,
-                    check=check.command if check else "",
-                    check_worked=bool(check and check.worked),
-                    is_bot=last.platform.lower() in BOT_PLATFORMS,
-                )
-            )
-        found.sort(key=lambda one: (-math.inf if one.at is None else one.at, one.row))
-        return tuple(found)
+        return work_of_sessions(self.rows)
 
     def is_frequent(self, fact: Fact) -> bool:
         """Whether a fact comes up often enough to be told before anything is known."""
@@ -289,7 +253,10 @@ class ProjectFacts:
                     uses[use.folder, subject_of(use.name)].append(Sighting(row, use))
         facts = []
         for (folder, name), seen in self._confirmed(uses):
-            form, subject = placed(_usual_form(seen), folder), placed(name, folder)
+            form, subject = (
+                placed(usual_form(((row.session, use.form) for row, use in seen)), folder),
+                placed(name, folder),
+            )
             if form == placed("", folder):
                 continue
             seconds = median([use.seconds for _, use in seen if use.seconds] or [0.0])
@@ -353,7 +320,7 @@ class ProjectFacts:
         if known is None or fact.detail not in ("program", "task"):
             return fact
         is_runner = fact.subject in SCRIPT_RUNNERS  # what it ran there is not what it is for
-        form = _generalised(known.detail) if is_runner else known.detail
+        form = generalised(known.detail) if is_runner else known.detail
         text = fact.text.replace(f"`{fact.remedy}`", f"`{form}`")
         return replace(fact, text=text, present=known.present)
 
@@ -412,28 +379,6 @@ class ProjectFacts:
         return [*told, *facts]
 
 
-def _substance(row: EpisodeRow) -> tuple[bool, int]:
-    """Return how much a request says about what a session did: one that changed no file, such as
-    to commit, says little.
-    """
-    changed = any(file.changed for file in row.observed.files)
-    return changed and bool(row.words), len(row.words)
-
-
-def _open_check(checks: Iterable[Check]) -> Check | None:
-    """Return the check that failed and did not work later, else the last one. What the agent tried
-    besides the project's own checks is no failure of the project.
-    """
-    last: dict[str | None, Check] = {}
-    for check in checks:
-        known = last.get(check_kind(check.command))
-        is_own = is_project_command(check.command)
-        if check.worked or is_own or known is None or not is_project_command(known.command):
-            last[check_kind(check.command)] = check
-    failed = (one for one in last.values() if not one.worked)
-    return next(failed, next(reversed(last.values()), None))
-
-
 def _is_outdated(command: Fact, traps: Mapping[str, Fact]) -> bool:
     """Whether a command, or the program that it starts, is known to fail by now."""
     program = traps.get(command.subject.partition(" ")[0])
@@ -468,40 +413,6 @@ def _session_weights(rows: Sequence[EpisodeRow]) -> dict[SessionId, float]:
         began[row.session] = min(began.get(row.session, at), at)
     ordered = sorted(began, key=lambda session: (-began[session], session))
     return {session: 0.5 ** (number / HALF_LIFE) for number, session in enumerate(ordered)}
-
-
-def _usual_form(uses: Sequence[Sighting]) -> str:
-    """Return how a command is usually written, by sessions. If no form is usual, omit what is
-    particular to each use. A form of a single session is not shown: that several sessions use a
-    command does not vouch for what one of them added.
-    """
-    forms: defaultdict[str, set[SessionId]] = defaultdict(set)
-    for row, use in uses:
-        form = use.form.partition(_PIPE)[0].removesuffix("2>&1").rstrip()
-        forms[form].add(row.session)
-    total = len({row.session for row, _ in uses})
-    form = _most_used(forms)
-    share = _TYPICAL if _generalised(form) == form else _TYPICAL_IF_PARTICULAR
-    if len(forms[form]) < max(CONFIRMED, share * total) and len(forms) > 1:
-        general: defaultdict[str, set[SessionId]] = defaultdict(set)
-        for specific, sessions in forms.items():
-            general[_generalised(specific)] |= sessions
-        forms, form = general, _most_used(general)
-    return form if len(forms[form]) >= CONFIRMED else ""
-
-
-def _most_used(forms: Mapping[str, set[SessionId]]) -> str:
-    return min(forms, key=lambda form: (-len(forms[form]), form))
-
-
-def _generalised(form: str) -> str:
-    words: list[str] = []
-    for number, word in enumerate(form.split(" ")):
-        is_program = number == 0 or (number == 1 and subject_of(form) != form)
-        shown = "…" if not is_program and _PARTICULAR.fullmatch(word) else word
-        if not (shown == "…" and words and words[-1] == "…"):
-            words.append(shown)
-    return " ".join(words)
 
 
 def by_folder(paths: Iterable[str]) -> str:

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from journeyman.experience.checkout import Checkout
+from journeyman.experience.continuity import words_in
 from journeyman.experience.facts import ProjectFacts, by_folder, first
-from journeyman.experience.likely_files import words_in
 from journeyman.learning.agent_tools import find_call, shell_command
 from journeyman.learning.commands import (
     check_kind,

@@ -434,7 +434,7 @@ class ExperienceFacade(Rooms):
             branch_of,
             find_root,
         )
-        from journeyman.experience.facts import person_of
+        from journeyman.experience.continuity import person_of
         from journeyman.experience.moments import Moments
 
         facts = self._experiences.of(self.project_named(project), bots=bots).facts

@@ -13,7 +13,8 @@ import numpy as np
 from msgspec import Struct
 
 from journeyman.experience.checkout import Checkout, says
-from journeyman.experience.facts import ProjectFacts, person_of
+from journeyman.experience.continuity import person_of
+from journeyman.experience.facts import ProjectFacts
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import operation_of, shell_command
 from journeyman.learning.commands import check_kind, commands_of, program_of, subject_of

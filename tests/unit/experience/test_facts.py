@@ -7,7 +7,8 @@ from tests.experience import Seen, episode, project_facts
 from tests.tables import table
 
 from journeyman.experience.checkout import Checkout, FolderCheckout
-from journeyman.experience.facts import ProjectFacts, person_of
+from journeyman.experience.continuity import person_of
+from journeyman.experience.facts import ProjectFacts
 from journeyman.records import Check, CommandUse, FileUse, Finding, Remark, SessionId, Trap
 from journeyman.records.fact import Fact, FactDecision, FactKind, FactState
 from journeyman.store.episodes import EpisodeRow
