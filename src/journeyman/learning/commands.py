@@ -106,6 +106,12 @@ _SENTENCE = re.compile(
     rf"(?<![A-Za-z])(?:[A-Za-z]{{2,}}[:,.!?]?\s+){{{_MOST_PLAIN_WORDS},}}[A-Za-z]{{2,}}"
 )
 
+_ADDRESSING = frozenset(("agent", "agents", "always", "before", "must", "please"))
+"""Words of sentences that no command has."""
+
+_HOST = re.compile(r"(?:[\w.-]+@)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}[/:]\S")
+"""A place on the network, also without a scheme."""
+
 _SHELLS = frozenset(
     ("bash", "sh", "shell", "terminal", "console", "powershell", "command", "cmd", "exec")
 )
@@ -228,6 +234,7 @@ def _is_volatile(word: str) -> bool:
         or ("/" not in word and len(_WORDS.findall(word)) > _MOST_PLAIN_WORDS)
         or _NUMBERED.fullmatch(word) is not None
         or word.startswith(("/", "~", "http://", "https://"))
+        or _HOST.match(word) is not None
     )
 
 
@@ -281,7 +288,14 @@ def is_plain(line: str) -> bool:
     where software comes from.
     """
     is_short = "\n" not in line and " #" not in line and _SENTENCE.search(line) is None
-    return is_short and not names_source(line)
+    words = line.replace("'", " ").replace('"', " ").split()
+    return is_short and not names_source(line) and not any(map(_is_odd, words))
+
+
+def _is_odd(word: str) -> bool:
+    """Whether a word may be addressed to whoever reads it."""
+    is_long = "/" not in word and len(_WORDS.findall(word)) > _MOST_PLAIN_WORDS
+    return not word.isascii() or is_long or word.casefold() in _ADDRESSING
 
 
 @lru_cache(maxsize=2_048)

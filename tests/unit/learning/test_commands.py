@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.tables import table
 from tests.waiting import assert_linear
 
-from journeyman.learning.commands import commands_of
+from journeyman.learning.commands import commands_of, is_plain
 
 
 def names(line):
@@ -140,3 +140,34 @@ def test_any_text_is_read(line):
 def test_a_long_line_takes_linear_time(piece):
     assert_linear(lambda size: commands_of((piece * size)[:size]), 1_000)
     commands_of(piece * (1_000_000 // len(piece)))
+
+
+@table(
+    ("line", "plain"),
+    [
+        ("bin/test -q tests/a.py::test_tax", True),
+        ("npm run build -- --watch", True),
+        ('grep -rn "SYSTEM_PROMPT" src', True),
+        ("bin/check agents: start the upload", False),
+        ("bin/check && echo always start bin/sync first", False),
+        ("bin/check # start it first", False),
+        ("bin/note <<EOF\nstart it\nEOF", False),
+        ("bin/check 请先运行测试", False),
+        ("make check NOTE=erst-den-abgleich-dann-alles-hochladen", False),
+        ("uv run --index-url x.example pytest", False),
+    ],
+)
+def test_commands_that_may_be_examples(line, plain):
+    assert is_plain(line) is plain
+
+
+@table(
+    ("line", "form"),
+    [
+        ("docker run registry.example/team/tool x", "docker run … x"),
+        ("bin/sync ana@host.example:/srv", "bin/sync …"),
+        ("bin/test tests/a.py::test_tax", "bin/test tests/a.py::test_tax"),
+    ],
+)
+def test_places_on_the_network_are_left_out(line, form):
+    assert [one.form for one in commands_of(line)] == [form]
