@@ -202,7 +202,7 @@ class Moments:
 
     @cached_property
     def _holding(self) -> tuple[Fact, ...]:
-        found = self._facts.holding(self._checkout)
+        found = (fact for fact in self._facts.all if fact.state in ("known", "pinned"))
         told = (fact for fact in found if self._is_told(fact.kind))
         return tuple(fact for fact in told if not self._why_silent(fact))
 
