@@ -249,7 +249,7 @@ def main() -> None:
         show("learn", learned, megabytes)
         print(
             f"                    {imported.report['new']:,} sessions, "
-            f"{learned.report['patterns']:,} patterns"
+            f"{learned.report['examples']:,} examples"
         )
         write_logs(recordings, folder / "logs" / "new", size // 100, rounds)
         new_import = run(home, "import", folder / "logs")

@@ -22,11 +22,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from journeyman import Journeyman
-from journeyman.learning.examples import episode_pattern, example_tokens
 from journeyman.learning.search_keys import call_text, words
 from journeyman.models.embedder import Embedder
 from journeyman.records import (
@@ -98,8 +96,7 @@ def fill(journeyman: Journeyman, count: int) -> None:
     digests = {one.session.id: one.digest for one in journeyman.sessions.list()}
     by_session: dict[SessionId, list[Episode]] = {session: [] for session in digests}
     for episode in made_up(count, random.Random(7)):
-        tokens = example_tokens(episode_pattern(episode), embedder.count_tokens)
-        by_session[episode.session].append(msgspec.structs.replace(episode, tokens=tokens))
+        by_session[episode.session].append(episode)
     for session, digest in digests.items():
         own = by_session[session]
         requests, calls = [one.request for one in own], [call_text(one) for one in own]
