@@ -103,9 +103,9 @@ def words_in(name: str) -> set[str]:
     return {part.casefold() for part in _PARTS.findall(name)}
 
 
-def likely_files(sessions: Sequence[WorkedOn], branch: str, person: str) -> dict[str, float]:
-    """Return the files of earlier sessions, the oldest first, with how likely the next one needs
-    them, up to 1: those of this branch and this person count more, older ones less.
+def likely_files(sessions: Sequence[WorkedOn], branch: str, person: str) -> list[str]:
+    """Return the files of earlier sessions, which come the oldest first: the likeliest to be needed
+    next before others. Those of this branch and this person count more, older ones less.
     """
     own_branch = branch not in MAIN_BRANCHES
     scores: defaultdict[str, float] = defaultdict(float)
@@ -124,6 +124,4 @@ def likely_files(sessions: Sequence[WorkedOn], branch: str, person: str) -> dict
             shared = sorted(found & named)
             rarity = sum(math.log(len(words) / paths_with[word]) for word in shared)
             scores[path] *= 1 + _SAME_WORD * rarity
-    most = max(scores.values(), default=1.0)
-    ordered = sorted(scores, key=lambda path: (-scores[path], path))
-    return {path: scores[path] / most for path in ordered}
+    return sorted(scores, key=lambda path: (-scores[path], path))

@@ -193,8 +193,8 @@ class ProjectFacts:
         same = (one for one in reversed(self.worked_on) if one.branch == branch and not one.is_bot)
         return next(same, None)
 
-    def likely_files(self, branch: str, person: str) -> dict[str, float]:
-        """Return the files of earlier sessions with how likely the next one needs them, up to 1."""
+    def likely_files(self, branch: str, person: str) -> list[str]:
+        """Return the files of earlier sessions, the likeliest to be needed next before others."""
         return likely_files(self.worked_on, branch, person)
 
     def files_of_branch(self, branch: str) -> set[str]:

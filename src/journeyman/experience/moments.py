@@ -65,8 +65,6 @@ _TITLES: dict[FactKind, str] = {
     "trap": "Fails here",
     "finding": "Lint rules most often broken here",
 }
-_UNLIKELY = 0.02
-"""Files less likely than this share of the likeliest are not named."""
 
 _CODE = re.compile(
     r"`([^`\n]{2,120})`|(\S*[\w)][_./-]\w\S*|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*)"
@@ -215,7 +213,7 @@ class Moments:
         return self._kinds is None or kind in self._kinds
 
     @cached_property
-    def _likely_files(self) -> dict[str, float]:
+    def _likely_files(self) -> list[str]:
         return self._facts.likely_files(self._branch, self._person)
 
     def _continuity(self) -> list[Fact]:
@@ -234,11 +232,7 @@ class Moments:
                     f'The last session on this branch{_date(last.at)} was asked: "{said}".{check}'
                 )
                 facts.append(_own_fact("continuity", f"branch {self._branch}", text))
-        likely = (
-            path
-            for path, share in self._likely_files.items()
-            if share >= _UNLIKELY and self._checkout.exists(path) is not False
-        )
+        likely = (path for path in self._likely_files if self._checkout.exists(path) is not False)
         own = self._facts.files_of_branch(self._branch)
         files = [*islice((path for path in likely if path in own or not own), _MOST_FILES)]
         if files and (own or self._knows_person):

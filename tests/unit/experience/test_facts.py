@@ -282,17 +282,16 @@ def test_likely_files() -> None:
     )
 
     def order(branch: str, person: str) -> list[str]:
-        return list(facts.likely_files(branch, person))
+        return facts.likely_files(branch, person)
 
     assert order("tax", "ana") == ["tax.py", "cart.py", "page.py"]  # the branch before the person
     assert order("main", "bob") == ["page.py", "tax.py", "cart.py"]  # the person before the rest
     assert order("main", "") == ["cart.py", "page.py", "tax.py"]
     recent = project_facts(worked_on(1, "old.py"), worked_on(2, "new.py"))
-    shares = recent.likely_files("main", "")
-    assert (list(shares), shares["new.py"]) == (["new.py", "old.py"], 1.0)
+    assert recent.likely_files("main", "") == ["new.py", "old.py"]
     used_often = episode("s3", "", FileUse("old.py", 4, 2), at=3.0)
     twice = project_facts(worked_on(1, "old.py"), used_often, worked_on(4, "new.py"))
-    assert [*twice.likely_files("main", "")] == ["old.py", "new.py"]  # more use before later use
+    assert twice.likely_files("main", "") == ["old.py", "new.py"]  # more use before later use
     assert [*map(person_of, ("/home/ana/app", "/Users/bob/x", "/srv/app"))] == ["ana", "bob", ""]
 
 
@@ -304,7 +303,7 @@ def test_files_named_by_a_new_branch_are_likely() -> None:
     )
 
     def order(branch: str) -> list[str]:
-        return list(facts.likely_files(branch, "ana"))
+        return facts.likely_files(branch, "ana")
 
     assert order("ana/fix-tax-rules") == ["src/tax_rules.py", "src/page.py", "src/cart.py"]
     # What is in every path tells nothing, and a main branch names nothing.
