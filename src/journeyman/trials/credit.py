@@ -1,5 +1,6 @@
 """Which calls of a recorded session a told fact makes needless, and how many facts could."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -29,10 +30,12 @@ def needless_calls(recorded: RecordedSession, fact: Fact, at: int) -> tuple[set[
     if fact.kind == "command":
         return _wrong_attempts(events, fact.subject, at)
     if fact.kind == "trap":
+        remedy = subject_of(fact.remedy)
+        needless, used = _wrong_attempts(events, remedy, at) if remedy else (set[int](), False)
         for number, event in _calls(events, at):
             if event.verdict is not None and event.verdict.is_error and _meets(event, fact, root):
-                return _until_end(events, number, fact), True
-        return set(), _uses(events, subject_of(fact.remedy), at)
+                return needless | _until_end(events, number, fact), True
+        return needless, used
     return set(), True
 
 
@@ -60,21 +63,33 @@ def _searches(events: Sequence[Event], paths: Iterable[str], at: int) -> tuple[s
 
 
 def _wrong_attempts(events: Sequence[Event], subject: str, at: int) -> tuple[set[int], bool]:
-    """Return the failed attempts with other commands of its kind before a command was used."""
-    kind, failed = check_kind(subject), set[int]()
+    """Return the failed attempts with other commands of its kind before a command was used, and the
+    searches that found its script.
+    """
+    kind, needless = check_kind(subject), set[int]()
     for number, event in _calls(events, at):
         names = _names(event)
         if subject in names:
-            return failed, True
+            return needless, True
         is_attempt = kind is not None and any(check_kind(name) == kind for name in names)
-        if (
-            is_attempt
-            and event.verdict is not None
-            and event.verdict.is_error
-            and _is_missing(event)
-        ):
-            failed.add(number)
+        has_failed = event.verdict is not None and event.verdict.is_error
+        if (is_attempt and has_failed and _is_missing(event)) or _finds_script(event, subject):
+            needless.add(number)
     return set(), False
+
+
+def _finds_script(event: Event, script: str) -> bool:
+    """Whether a call looks for something and shows a script by its path, or in its folder."""
+    call = event.call
+    folder, _, name = script.removeprefix("./").rpartition("/")
+    if call is None or not folder or not is_search(call):
+        return False
+    in_folder = _has_word(folder, call.arguments) and _has_word(name, call.result or "")
+    return in_folder or _has_word(f"{folder}/{name}", f"{call.arguments} {call.result}")
+
+
+def _has_word(word: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w.-])", text) is not None
 
 
 def _until_end(events: Sequence[Event], number: int, fact: Fact) -> set[int]:
@@ -101,10 +116,6 @@ def _names(event: Event) -> list[str]:
     call = event.call
     line = shell_command(call.tool, call.arguments) if call else ""
     return [placed(subject_of(one.name), event.folder or "") for one in commands_of(line)]
-
-
-def _uses(events: Sequence[Event], subject: str, at: int) -> bool:
-    return bool(subject) and any(subject in _names(event) for _, event in _calls(events, at))
 
 
 def _meets(event: Event, fact: Fact, root: str) -> bool:

@@ -118,6 +118,15 @@ def test_alternatives(jm: Journeyman) -> None:
     assert (per_session(written), written.tokens) == (counted((0, 0), (0, 0), (0, 0)), 0)
 
 
+def test_searches_that_find_a_script_are_needless(jm: Journeyman) -> None:
+    listing = call("Bash", {"command": "ls bin"}, "build\ntest")
+    other = call("Bash", {"command": "grep -rn test docs"}, "docs/a.md: how to test it")
+    sought = user("Test the total"), other, listing, TESTS
+    record(jm, (user("Test the tax"), TESTS), (user("Test the fees"), TESTS), sought)
+    kinds = {one.kind: (one.told, one.used, one.needless) for one in measured(jm).kinds}
+    assert kinds["command"] == (1, 1, 1)
+
+
 def test_only_changes_of_the_last_commits_are_listed(jm: Journeyman) -> None:
     commit = call("Bash", {"command": "git commit -m x"}, "done")
     read = call("Read", {"file_path": f"{HOME}/lib/tax.py"}, "x")
