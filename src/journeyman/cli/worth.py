@@ -10,7 +10,7 @@ from journeyman.cli.context import flag, option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
-from journeyman.trials.worth import Case, Interval, Worth
+from journeyman.trials.worth_report import Case, Interval, Worth
 
 _MOST_CASES = 20
 
@@ -79,6 +79,7 @@ def show_worth(console: Console, worth: Worth) -> None:
         "longest start, in tokens": worth.start_tokens,
         "told names that were gone": len(worth.dead),
         "told what an instructions file says": len(worth.repeated),
+        "told facts that disagree": len(worth.contradictions),
         "facts told at a call": len(worth.hints),
     }
     console.print()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from journeyman.reliability.groups import Group
     from journeyman.reliability.profile import Profile
     from journeyman.store.sessions import SessionQuery
-    from journeyman.trials.worth import Worth
+    from journeyman.trials.worth_report import Worth
 
 
 class ExperienceFacade(Rooms):

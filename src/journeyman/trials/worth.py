@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-import numpy as np
-from msgspec import Struct
-
 from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import person_of
 from journeyman.experience.facts import ProjectFacts
@@ -31,94 +28,23 @@ from journeyman.trials.replay import (
     missing_path,
     read_session,
 )
+from journeyman.trials.worth_report import (
+    Case,
+    Hint,
+    KindWorth,
+    Score,
+    Worth,
+    arm_of,
+    interval_of,
+    share_of,
+)
 
 OURS = "ours"
 _MOST_LISTED = 20
 _COMMITS = 30
-_RESAMPLES, _SEED = 2_000, 20_260_101
 _CASES = 20
 _FIRST_FILES = 10
 _FEWEST_SESSIONS = 3
-
-
-class Interval(Struct, frozen=True, kw_only=True):
-    """A mean over sessions with its 95 % interval, from resampling sessions; `of` counts them."""
-
-    estimate: float
-    low: float
-    high: float
-    of: int
-
-
-class Arm(Struct, frozen=True, kw_only=True):
-    """What one way of telling achieves per session: calls made needless, facts not used, the one
-    minus the other, and tokens.
-    """
-
-    name: str
-    needless: Interval
-    unused: Interval
-    net: Interval
-    tokens: float
-
-
-class KindWorth(Struct, frozen=True, kw_only=True):
-    """What one kind of fact achieved, in all sessions together, and at which moment."""
-
-    kind: FactKind
-    moment: Moment
-    told: int
-    used: int
-    needless: int
-
-
-class Share(Struct, frozen=True, kw_only=True):
-    """How much of what came up had been told before: `hit` of `of`, and as a mean over sessions."""
-
-    name: str
-    hit: int
-    of: int
-    mean: Interval
-
-
-class Case(Struct, frozen=True, kw_only=True):
-    """A session to read: what it was told, and what it then did."""
-
-    session: str
-    told: str
-    request: str
-    files: tuple[str, ...]
-    failed: tuple[str, ...]
-
-
-class Hint(Struct, frozen=True, kw_only=True):
-    """A fact told at a call or after its failure, and what happened then."""
-
-    session: str
-    moment: Moment
-    text: str
-    call: str
-    then: str
-
-
-class Worth(Struct, frozen=True, kw_only=True):
-    """The measurement of one project. `ceiling` is what could have been made needless at the most:
-    searches before a file was found, and calls that failed for a lasting reason, per session.
-    `alarms` are the unrelated requests that would now be told something, with what.
-    """
-
-    project: str
-    sessions: int
-    ceiling: Interval
-    arms: tuple[Arm, ...]
-    kinds: tuple[KindWorth, ...]
-    shares: tuple[Share, ...]
-    start_tokens: int
-    dead: tuple[str, ...]
-    repeated: tuple[str, ...]
-    hints: tuple[Hint, ...]
-    cases: tuple[Case, ...]
-    alarms: tuple[tuple[str, str], ...] = ()
 
 
 class _Told(NamedTuple):
@@ -127,12 +53,6 @@ class _Told(NamedTuple):
     fact: Fact
     moment: Moment
     at: int
-
-
-class _Score(NamedTuple):
-    needless: int
-    unused: int
-    tokens: int
 
 
 def measure_worth(
@@ -183,7 +103,7 @@ class _Replay:
         self._placebo = placebo
         self._checkout = RecordedCheckout(instructions_in(recorded))
         self._count = Embedder().count_tokens
-        self._scores: defaultdict[str, list[_Score]] = defaultdict(list)
+        self._scores: defaultdict[str, list[Score]] = defaultdict(list)
         self._ceiling: list[int] = []
         self._by_kind: defaultdict[tuple[FactKind, Moment], Counter[str]] = defaultdict(Counter)
         self._shares: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -191,6 +111,7 @@ class _Replay:
         self._hints: list[Hint] = []
         self._dead: list[str] = []
         self._repeated: list[str] = []
+        self._contradictions: list[str] = []
         self._start_tokens = 0
         self._uses: Counter[str] = Counter()
         self._changes: list[tuple[str, ...]] = []
@@ -208,16 +129,17 @@ class _Replay:
         return Worth(
             project=self._project,
             sessions=len(self._recorded) - 1,
-            ceiling=_interval(self._ceiling),
-            arms=tuple(_arm(name, scores) for name, scores in self._scores.items()),
+            ceiling=interval_of(self._ceiling),
+            arms=tuple(arm_of(name, scores) for name, scores in self._scores.items()),
             kinds=tuple(
                 KindWorth(kind=kind, moment=moment, **_counts(counted))
                 for (kind, moment), counted in sorted(self._by_kind.items())
             ),
-            shares=tuple(_share(name, pairs) for name, pairs in self._shares.items()),
+            shares=tuple(share_of(name, pairs) for name, pairs in self._shares.items()),
             start_tokens=self._start_tokens,
             dead=tuple(self._dead),
             repeated=tuple(self._repeated),
+            contradictions=tuple(self._contradictions),
             hints=tuple(self._hints),
             cases=tuple(self._cases[-_CASES:]),
             alarms=tuple((text, answer) for text, answer in answers if answer),
@@ -248,7 +170,7 @@ class _Replay:
         self._start_tokens = max(self._start_tokens, self._count(start.text))
         score = self._scored(recorded, told, OURS)
         self._scores[OURS].append(score._replace(tokens=sum(map(self._count, texts))))
-        self._scores["nothing"].append(_Score(0, 0, 0))
+        self._scores["nothing"].append(Score(0, 0, 0))
         for name, listed, tokens in self._alternatives(facts):
             plain = [_Told(fact, "start", -1) for fact in listed]
             self._scores[name].append(self._scored(recorded, plain, name)._replace(tokens=tokens))
@@ -310,7 +232,7 @@ class _Replay:
             )
         )
 
-    def _scored(self, recorded: RecordedSession, told: Sequence[_Told], name: str) -> _Score:
+    def _scored(self, recorded: RecordedSession, told: Sequence[_Told], name: str) -> Score:
         """Return how many calls the facts made needless, and how many facts were not used."""
         credited: set[int] = set()
         unused = 0
@@ -327,7 +249,7 @@ class _Replay:
             if name == OURS:
                 counts = {"told": 1, "used": int(used), "needless": len(new)}
                 self._by_kind[fact.kind, moment].update(counts)
-        return _Score(len(credited), unused, 0)
+        return Score(len(credited), unused, 0)
 
     def _note(self, recorded: RecordedSession) -> None:
         """Note the commands that a session used, the files it changed, and its commits, which are
@@ -375,15 +297,27 @@ class _Replay:
         return self._count("\n".join(fact.subject for fact in facts))
 
     def _check(self, told: Sequence[_Told], recorded: RecordedSession) -> None:
-        """Note names that are dead, and what an instructions file says already."""
-        events = [one for one in recorded.events if one.call is not None]
-        failing = {missing_path(one.call, recorded.root) for one in events if one.call} - {""}
-        written = {path for one in events for path in one.files}
+        """Note names that are dead, what an instructions file says already, and facts that one
+        fact recommends and another warns of.
+        """
+        found: dict[str, bool] = {}
+        for event in recorded.events:
+            if event.call is not None and event.verdict is not None:
+                missing = missing_path(event.call, recorded.root) if event.verdict.is_error else ""
+                paths = (missing,) if missing else () if event.verdict.is_error else event.files
+                for path in paths:
+                    found.setdefault(path, not missing)
+        session, works, fails = recorded.session.id[:8], set[str](), set[str]()
         for fact, _, _ in told:
-            gone = failing & {*fact.present} - written
-            self._dead += [f"{recorded.session.id[:8]} {path}" for path in sorted(gone)]
-            is_said = fact.kind == "command" and says(self._checkout.instructions, fact.subject)
-            self._repeated += [fact.subject] if is_said else []
+            gone = (path for path in fact.present if found.get(path) is False)
+            self._dead += [f"{session} {path}" for path in gone]
+            if fact.kind in ("command", "trap"):
+                recommended = fact.subject if fact.kind == "command" else subject_of(fact.remedy)
+                works |= {recommended} - {""}
+                fails |= {fact.subject} if fact.kind == "trap" else set()
+                if recommended and says(self._checkout.instructions, recommended):
+                    self._repeated.append(recommended)
+        self._contradictions += [f"{session} {name}" for name in sorted(works & fails)]
 
     def _count_shares(
         self, recorded: RecordedSession, told: Sequence[_Told], facts: ProjectFacts
@@ -464,33 +398,3 @@ def _fact(kind: FactKind, subject: str) -> Fact:
 
 def _counts(counted: Counter[str]) -> dict[str, int]:
     return {name: counted[name] for name in ("told", "used", "needless")}
-
-
-def _arm(name: str, scores: Sequence[_Score]) -> Arm:
-    return Arm(
-        name=name,
-        needless=_interval([score.needless for score in scores]),
-        unused=_interval([score.unused for score in scores]),
-        net=_interval([score.needless - score.unused for score in scores]),
-        tokens=sum(score.tokens for score in scores) / max(len(scores), 1),
-    )
-
-
-def _share(name: str, pairs: Sequence[tuple[int, int]]) -> Share:
-    return Share(
-        name=name,
-        hit=sum(hit for hit, _ in pairs),
-        of=sum(of for _, of in pairs),
-        mean=_interval([hit / of for hit, of in pairs]),
-    )
-
-
-def _interval(values: Sequence[float]) -> Interval:
-    """Return the mean of values with the interval in which 95 % of resampled means lie."""
-    if not values:
-        return Interval(estimate=0.0, low=0.0, high=0.0, of=0)
-    found = np.array(values, dtype=np.float64)
-    chance = np.random.default_rng(_SEED)
-    means = found[chance.integers(len(found), size=(_RESAMPLES, len(found)))].mean(axis=1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return Interval(estimate=float(found.mean()), low=float(low), high=float(high), of=len(found))

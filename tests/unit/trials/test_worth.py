@@ -8,7 +8,7 @@ import pytest
 from tests.turns import Turn, agent, call, chat, user
 
 from journeyman import Journeyman
-from journeyman.trials.worth import Arm, Interval, Share, Worth
+from journeyman.trials.worth_report import Arm, Interval, Share, Worth
 
 PROJECT = "acme/shop"
 HOME = "/home/ana/shop"
@@ -87,7 +87,7 @@ def test_needless_calls_and_unused_facts(jm: Journeyman) -> None:
     assert ours.needless.low <= ours.needless.estimate <= ours.needless.high
     assert ours.needless.of == 3
     assert 0 < worth.start_tokens <= 264
-    assert (worth.dead, worth.repeated) == ((), ())
+    assert (worth.dead, worth.repeated, worth.contradictions) == ((), (), ())
 
     shares = {one.name: one for one in worth.shares}
     assert hits(shares["missing programs tried"]) == (1, 2)
@@ -125,6 +125,13 @@ def test_searches_that_find_a_script_are_needless(jm: Journeyman) -> None:
     record(jm, (user("Test the tax"), TESTS), (user("Test the fees"), TESTS), sought)
     kinds = {one.kind: (one.told, one.used, one.needless) for one in measured(jm).kinds}
     assert kinds["command"] == (1, 1, 1)
+
+
+def test_told_names_that_are_gone(jm: Journeyman) -> None:
+    gone = call("Read", {"file_path": f"{HOME}/lib/tax.py"}, "File does not exist.")
+    again = call("Write", {"file_path": f"{HOME}/lib/tax.py", "content": "x"}, "File created.")
+    record(jm, (user("Fix the tax"), EDIT), (user("Fix it"), EDIT), (user("See it"), gone, again))
+    assert [name.rpartition(" ")[2] for name in measured(jm).dead] == ["lib/tax.py"]
 
 
 def test_only_changes_of_the_last_commits_are_listed(jm: Journeyman) -> None:
