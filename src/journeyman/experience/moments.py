@@ -16,7 +16,7 @@ from msgspec import Struct
 from journeyman.experience.checkout import Checkout
 from journeyman.experience.continuity import words_in
 from journeyman.experience.facts import ProjectFacts, by_folder, first
-from journeyman.learning.agent_tools import find_call, shell_command
+from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
 from journeyman.learning.commands import (
     check_kind,
     commands_of,
@@ -26,7 +26,7 @@ from journeyman.learning.commands import (
     subject_of,
 )
 from journeyman.learning.requests import without_quotes
-from journeyman.learning.slots import Location, operands, path_inside, signature
+from journeyman.learning.slots import CHANGES, Location, operands, path_inside, signature
 from journeyman.learning.traps import SHELL, is_made
 from journeyman.models.embedder import Embedder
 from journeyman.records import Call, Observations
@@ -50,13 +50,13 @@ class Allowance(NamedTuple):
 MOMENTS: dict[Moment, Allowance] = {
     "start": Allowance(("preference", "continuity", "command", "trap", "finding"), 264),
     "prompt": Allowance(("trap", "place"), 120),
-    "call": Allowance(("preference", "trap"), 80),
+    "call": Allowance(("preference", "trap", "finding"), 120),
     "failure": Allowance(("trap",), 80),
     "compaction": Allowance(("command", "continuity"), 200),
 }
 
 _MOST_PER_PROMPT = 2
-_MOST: dict[FactKind, int] = {"preference": 5, "command": 6, "trap": 6, "finding": 10}
+_MOST: dict[FactKind, int] = {"preference": 5, "command": 6, "trap": 6, "finding": 15}
 _MOST_FILES, _MOST_PLACES = 10, 4
 _LONGEST_REQUEST = 160
 _TITLES: dict[FactKind, str] = {
@@ -71,6 +71,9 @@ _CODE = re.compile(
 )
 _RARE = 0.05
 """The largest share of the files whose names may share the rarest word of a name."""
+
+_NO_CODE = frozenset(("md", "txt", "rst", "json", "toml", "yaml", "yml"))
+"""Endings of files in which linters of code report nothing."""
 
 _MAKES = re.compile(r"\b(?:create|add|write|new|make|generate|start)\b", re.IGNORECASE)
 """What asks for a file that need not exist."""
@@ -120,11 +123,17 @@ class Moments:
         self._kinds = kinds
         self._count = Embedder().count_tokens
 
-    def start(self, tools: Collection[str] = (), *, tokens: int | None = None) -> Advice:
+    def start(
+        self, tools: Collection[str] = (), *, tokens: int | None = None, before_calls: bool = False
+    ) -> Advice:
         """Return what a session begins with, in at most so many `tokens`: nothing in a project
-        without facts. What is about a tool that models do not know is told with that tool only.
+        without facts. What is about a tool that models do not know is told with that tool only,
+        and what linters report only if nothing can be said `before_calls`: many sessions change no
+        code.
         """
         known = [fact for fact in self._holding if self._may_start(fact, tools)]
+        if before_calls:
+            known = [fact for fact in known if fact.kind != "finding"]
         # What a trap says is to be used instead needs no second mention.
         instead = {subject_of(fact.remedy) for fact in first(known, "trap", _MOST["trap"])}
         known = [fact for fact in known if fact.kind != "command" or fact.subject not in instead]
@@ -159,11 +168,19 @@ class Moments:
         return self._advice("prompt", _one_each(needed[:_MOST_PER_PROMPT]), tokens)
 
     def call(self, call: Call, told: AbstractSet[str] = frozenset()) -> Advice:
-        """Return what is known against exactly this call, unless it was `told` at a call before.
-        What the start said bears repeating here.
+        """Return what is known against exactly this call, unless it was `told` at a call before;
+        at the first change of code, what linters report. What the start said bears repeating here.
         """
         found = self._about(call, MOMENTS["call"].kinds, told)
-        return self._advice("call", _one_each(found[:1]))
+        if found or not self._changes_code(call):
+            return self._advice("call", _one_each(found[:1]))
+        rules = [
+            fact for fact in self._holding if self._may_start(fact, ()) and fact.kind == "finding"
+        ]
+        if any(fact.id in told for fact in rules):
+            return Advice(moment="call")
+        listed = [(fact.text, fact) for fact in first(rules, "finding", _MOST["finding"])]
+        return self._advice("call", [(_TITLES["finding"], listed)])
 
     def failure(self, call: Call, told: AbstractSet[str] = frozenset()) -> Advice:
         """Return what works in the place of a call that has just failed, unless it was `told` at a
@@ -284,6 +301,11 @@ class Moments:
         count = min((self._name_words[word] for word in stem), default=0)
         return count <= max(2, _RARE * len(self._likely_files))
 
+    def _changes_code(self, call: Call) -> bool:
+        path = file_path(call.tool, call.arguments)
+        is_change = operation_of(call.tool, call.arguments) in CHANGES
+        return is_change and path.rpartition(".")[2].lower() not in _NO_CODE
+
     def _about(self, call: Call, kinds: Sequence[FactKind], shown: AbstractSet[str]) -> list[Fact]:
         """Return the facts about exactly this call, in the order of the kinds."""
         line = shell_command(call.tool, call.arguments)
@@ -300,6 +322,8 @@ class Moments:
         def is_about(fact: Fact) -> bool:
             if fact.kind == "preference":
                 return bool(fact.target) and fact.target in {*names, *paths, call.tool}
+            if fact.kind == "finding":
+                return False
             if fact.detail == "path":
                 return bool(fact.remedy) and fact.absent[0] in paths and not is_made(call)
             if fact.detail == "option":

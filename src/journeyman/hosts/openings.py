@@ -118,15 +118,18 @@ class SessionOpenings:
         with self._changing:
             self._kept.save(before or self._cold(host, session, LATE))
 
-    def project_text(self, host: str, session: str, cwd: str, ends: float) -> str:
-        """Return the text for the beginning of a session: what recurs in its project. It is empty
-        for a session that has begun, unless it missed its text.
+    def project_text(
+        self, host: str, session: str, cwd: str, ends: float, *, before_calls: bool = False
+    ) -> str:
+        """Return the text for the beginning of a session: what recurs in its project, without what
+        can be said `before_calls`. It is empty for a session that has begun, unless it missed its
+        text.
         """
         record = self._kept.find(host, session)
         if (record and record.reason != LATE) or self._held_out(host, session):
             return ""
         with self._reserved(ends):
-            opening = self._for_project(cwd)
+            opening = self._for_project(cwd, before_calls=before_calls)
         if opening.is_empty:
             self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
         return self._given(host, session, opening, ends)
@@ -155,9 +158,8 @@ class SessionOpenings:
         moments = self._journeyman.moments(cwd)
         told = {part.removeprefix(_AT_CALL) for part in record.shown if part.startswith(_AT_CALL)}
         advice = moments.failure(call, told) if has_failed else moments.call(call, told)
-        if advice.is_empty or not self.note_shown(host, session, _AT_CALL + advice.facts[0].id):
-            return ""
-        return advice.text
+        new = [self.note_shown(host, session, _AT_CALL + fact.id) for fact in advice.facts]
+        return advice.text if any(new) else ""
 
     def repeated_text(self, host: str, session: str, cwd: str, log: str) -> str:
         """Return the first text of a session again, after the host has compressed its context, and
@@ -197,8 +199,8 @@ class SessionOpenings:
             record = replace(inherited, session_id=session, at=self._clock())
         return self._kept.add(record)
 
-    def _for_project(self, cwd: str) -> Opening:
-        advice = self._journeyman.moments(cwd).start()
+    def _for_project(self, cwd: str, *, before_calls: bool = False) -> Opening:
+        advice = self._journeyman.moments(cwd).start(before_calls=before_calls)
         if advice.is_empty:
             return Opening(task="", note="Nothing is known about this project yet.")
         return _opening(advice)

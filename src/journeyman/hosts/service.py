@@ -219,14 +219,25 @@ class HostService:
             self.openings.begun(host, session, event.parent)
             exchange.then(lambda: self.openings.note(host, session, within_s=exchange.patience_s))
             return ""
-        return self.openings.project_text(host, session, event.cwd, exchange.ends - _MARGIN_S)
+        return self._project_text(event, exchange)
+
+    def _project_text(self, event: HookInput, exchange: Exchange) -> str:
+        has_gate = has_part(self._journeyman.settings.home, exchange.host, "gate")
+        return self.openings.project_text(
+            exchange.host,
+            event.session_id,
+            event.cwd,
+            exchange.ends - _MARGIN_S,
+            # Codex takes nothing but a denial before a call.
+            before_calls=has_gate and exchange.host == "claude-code",
+        )
 
     def _prompt(self, event: HookInput, exchange: Exchange, before: HostSession | None) -> str:
         host, session, ends = exchange.host, event.session_id, exchange.ends - _MARGIN_S
         texts = []
         home = str(self._journeyman.settings.home)
         if before.reason == LATE if before else is_noted(home, host, session):
-            texts.append(self.openings.project_text(host, session, event.cwd, ends))
+            texts.append(self._project_text(event, exchange))
         try:
             if event.is_request:
                 texts.append(self.openings.task_text(host, session, event.prompt, event.cwd, ends))

@@ -15,6 +15,7 @@ from journeyman.experience.facts import ProjectFacts
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import operation_of, shell_command
 from journeyman.learning.commands import check_kind, commands_of, program_of, subject_of
+from journeyman.learning.observations import findings_of
 from journeyman.learning.slots import CHANGES
 from journeyman.models.embedder import Embedder
 from journeyman.records.fact import Fact, FactKind
@@ -193,7 +194,7 @@ class _Replay:
         self, recorded: RecordedSession, moments: Moments
     ) -> tuple[list[_Told], list[str], Advice]:
         """Return what a session is told, with the texts, and its start."""
-        start = moments.start()
+        start = moments.start(before_calls=True)
         told = [_Told(fact, "start", -1) for fact in start.facts]
         texts = [start.text] if start.text else []
         shown, at_calls = {fact.id for fact in start.facts}, set[str]()
@@ -344,15 +345,11 @@ class _Replay:
             if counts and wanted:
                 pair = (len(wanted & {*_first(named)}), len(wanted))
                 self._shares[f"files of the first request, {label}"].append(pair)
-        rules = {
-            finding.rule
-            for row in self._rows.get(session.id, [])
-            for finding in row.observed.findings
-            if check_kind(finding.command) != "test"
-        }
-        if rules:
-            shown = {fact.subject for fact in early if fact.kind == "finding"}
-            self._shares["lint rules that came up"].append((len(rules & shown), len(rules)))
+        came_up = _first_reports(recorded)
+        if came_up:
+            told_at = {fact.subject: at for fact, _, at in reversed(told) if fact.kind == "finding"}
+            hits = [rule for rule, at in came_up.items() if told_at.get(rule, at) < at]
+            self._shares["lint rules that came up"].append((len(hits), len(came_up)))
         traps = {
             (trap.reason, program_of(trap.failed))
             for row in self._rows.get(session.id, [])
@@ -373,6 +370,17 @@ class _Replay:
             self._shares["the right test command where a wrong one was tried"].append(
                 (int(right), 1)
             )
+
+
+def _first_reports(recorded: RecordedSession) -> dict[str, int]:
+    """Return the rules that linters reported in a session, each with the event that did first."""
+    found: dict[str, int] = {}
+    for at, event in enumerate(recorded.events):
+        if event.call is not None and event.verdict is not None:
+            for one in findings_of(event.call, event.verdict):
+                if check_kind(one.command) != "test":
+                    found.setdefault(one.rule, at)
+    return found
 
 
 def _failures(recorded: RecordedSession) -> list[str]:

@@ -133,6 +133,26 @@ def test_wishes_are_told_at_the_start_and_at_their_call(checkout: FolderCheckout
     assert wishes.call(call("git status")).is_empty
 
 
+def test_lint_rules_wait_for_the_first_change_of_code(checkout: FolderCheckout) -> None:
+    at_calls = moments(checkout, branch="main")
+    assert "F401" in at_calls.start().text
+    start = at_calls.start(before_calls=True).text
+    assert start
+    assert "F401" not in start
+    edit = call(tool="Edit", file_path="/home/ana/app/src/pay.py", old_string="a", new_string="b")
+    advice = at_calls.call(edit)
+    assert "Lint rules most often broken here: F401" in advice.text
+    assert at_calls.call(edit, frozenset(fact.id for fact in advice.facts)).is_empty
+    note = call(tool="Write", file_path="/home/ana/app/NOTES.md", content="x")
+    read = call(tool="Read", file_path="/home/ana/app/src/pay.py")
+    assert at_calls.call(note).is_empty
+    assert at_calls.call(read).is_empty
+    # What is known against exactly this call comes first.
+    known = moments(checkout, KEEP, SEEN[6], branch="main")
+    edit = call(tool="Edit", file_path="/home/ana/app/src/cart_items.py", old_string="a")
+    assert subjects(known.call(edit)) == [KEEP.words]
+
+
 def test_rare_facts_wait_for_their_call(checkout: FolderCheckout) -> None:
     rows = [episode(f"old{at}", "", NO_PYTEST, at=float(at)) for at in range(3)]
     rows += [episode(f"s{at}", "", SEEN[1], at=10.0 + at) for at in range(60)]
@@ -235,7 +255,7 @@ def test_names_of_many_files_name_none(checkout: FolderCheckout, tmp_path: Path)
 def test_calls_and_failures_are_answered_for_exactly_that_call(
     checkout: FolderCheckout, about: Call, subject: str | None
 ) -> None:
-    at_call = moments(checkout)
+    at_call = moments(checkout, kinds=frozenset({"trap"}))
     for moment in (at_call.call, at_call.failure):
         advice = moment(about)
         assert subjects(advice) == ([subject] if subject else [])

@@ -19,6 +19,7 @@ from tests.host_service import (
     TOLD,
     Desk,
     Experience,
+    conversation,
     opened,
     refuse,
 )
@@ -114,6 +115,24 @@ class TestCalls:
         assert "notelint" in desk.context("SessionStart", source="startup")
         assert "notelint" in desk.context("PreToolUse", **LINT)
         assert desk.hook("PreToolUse", **LINT) is None
+
+    def test_lint_rules_wait_for_the_first_change_where_the_host_can(self, desk: Desk) -> None:
+        report = ("ruff check .", "Exit code 1\nnotes.py:1:8: F401 `os` imported but unused")
+        for number in (1, 2):
+            work, name = conversation("Lint the notes", (report,)), f"lint-{number}"
+            desk.journeyman.record(work, source="claude_code", session_id=name, cwd=desk.project)
+        desk.journeyman.learn()
+        assert "F401" in desk.context("SessionStart", "s2", "codex", source="startup")
+        assert "F401" not in desk.context("SessionStart", source="startup")
+        file = f"{desk.project}/notes.py"
+        edit = {
+            "tool_name": "Edit",
+            "tool_input": {"file_path": file, "old_string": "a", "new_string": "b"},
+        }
+        assert "F401" in desk.context("PreToolUse", **edit)
+        assert desk.hook("PreToolUse", **edit) is None
+        write_record(desk.journeyman.settings.home, Record(host="claude-code", parts=("opening",)))
+        assert "F401" in desk.context("SessionStart", "s3", source="startup")
 
     def test_the_calls_that_nothing_is_known_against(self, desk: Desk) -> None:
         desk.context("SessionStart", source="startup")
