@@ -1,9 +1,11 @@
 """The folder that a session works in, as far as facts are checked against it: which paths exist,
-which programs are installed, and what the instructions files say.
+which programs are installed, what is not committed, and what the instructions files say.
 """
 
+import os
 import re
 import shutil
+import subprocess
 from functools import cached_property
 from pathlib import Path
 
@@ -38,6 +40,13 @@ _ELSEWHERE = re.compile(
 _BLOCK = re.compile(r"<!-- journeyman playbook: begin\b.*?<!-- journeyman playbook: end -->", re.S)
 
 
+_GIT_S = 0.3
+"""How long a session's start waits for git at the most."""
+
+_STATUS = ("-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain", "-z")
+"""Starts no file monitor that the repository names, and changes nothing."""
+
+
 class Checkout:
     """What facts are checked against; as such a project whose folder is not known, in which nothing
     can be checked.
@@ -56,6 +65,10 @@ class Checkout:
     def exists(self, _path: str) -> bool | None:
         """Return whether a path exists; None if that is not known."""
         return None
+
+    def uncommitted(self) -> frozenset[str]:
+        """Return the files whose changes are in no commit, as far as that is known."""
+        return frozenset()
 
     def is_installed(self, _program: str) -> bool:
         """Return whether a program is known to be installed."""
@@ -77,6 +90,18 @@ class FolderCheckout(Checkout):
             return (self._folder / path).exists()
         except (OSError, ValueError):
             return False
+
+    def uncommitted(self) -> frozenset[str]:
+        try:
+            found = subprocess.check_output(  # noqa: S603
+                ["git", "-C", str(self._folder), *_STATUS],  # noqa: S607
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+                stderr=subprocess.DEVNULL,
+                timeout=_GIT_S,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return frozenset()
+        return frozenset(entry[3:] for entry in found.decode("utf-8", "replace").split("\0"))
 
     def is_installed(self, program: str) -> bool:
         return shutil.which(program) is not None

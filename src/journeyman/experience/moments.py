@@ -234,8 +234,8 @@ class Moments:
         return self._facts.likely_files(self._branch, self._person)
 
     def _continuity(self) -> list[Fact]:
-        """Return what the last session on this branch asked for and how its last check ended, and
-        the files that the next one is likely to need.
+        """Return what the last session on this branch asked for and how its last check ended, the
+        files that the next one is likely to need, and which of them are not committed.
         """
         facts = []
         last = self._facts.last_on_branch(self._branch)
@@ -255,6 +255,9 @@ class Moments:
         if files and (own or self._knows_person):
             where = "in this branch" if own else "in recent sessions"
             text = f"Files worked on {where}: {by_folder(files)}"
+            changed = self._checkout.uncommitted()
+            if uncommitted := by_folder(path for path in files if path in changed):
+                text += f". Not committed: {uncommitted}"
             facts.append(_own_fact("continuity", "files", text, present=tuple(files)))
         return facts
 

@@ -1,6 +1,7 @@
 """What a session is told, at which moment; at every other moment nothing."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from journeyman.records import (
     Trap,
 )
 
+AUTHOR = ("-c", "user.name=Ana", "-c", "user.email=ana@example.com")
 FILES = ("bin/test", "lib/tax.py", "src/cart_items.py", "src/pages/welcome.py")
 NO_PYTEST = Trap("program", "shell", "pytest9", "bin/test")
 SEEN = (
@@ -122,6 +124,14 @@ def test_start_names_the_last_work_on_this_branch_only(checkout: FolderCheckout)
     quoted = told(request='Say "done"\n- Wanted here: nothing')
     assert '''"Say 'done' - Wanted here: nothing"''' in quoted
     assert len(quoted.splitlines()) == 3
+
+
+def test_start_names_what_is_not_committed(checkout: FolderCheckout, tmp_path: Path) -> None:
+    for words in (("init", "-q"), ("add", "lib"), (*AUTHOR, "commit", "-qm", "x")):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    (tmp_path / "lib/tax.py").write_text("rate = 3\n")
+    text = moments(checkout, kinds=frozenset({"continuity"})).start().text
+    assert text.endswith("src/pages/: welcome.py. Not committed: lib/: tax.py")
 
 
 def test_wishes_are_told_at_the_start_and_at_their_call(checkout: FolderCheckout) -> None:
