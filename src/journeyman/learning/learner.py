@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from journeyman.learning.miner import mine
+from journeyman.learning.episodes import mine
 from journeyman.learning.search_keys import call_text, words
 from journeyman.learning.session_judge import VERDICT_RULES, judged_calls, judged_session
 from journeyman.models.embedder import Embedder, Vectors
