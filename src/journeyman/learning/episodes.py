@@ -22,7 +22,7 @@ from journeyman.learning.requests import (
     requests,
     without_reminders,
 )
-from journeyman.learning.safety import TeachingCheck
+from journeyman.learning.safety import why_unsafe
 from journeyman.learning.sanitizer import cleaned
 from journeyman.learning.slots import CHANGES, Location, ServingCall
 from journeyman.records import (
@@ -120,7 +120,7 @@ def _episodes(
     """Yield an episode for each request after an opening that the agent's calls served."""
     live = ordered[opening_length(ordered) :]
     under = {message.key: request for message, request in zip(live, requests(live), strict=True)}
-    check, location = TeachingCheck(session.cwd), Location(session.cwd, session.project)
+    location = Location(session.cwd, session.project)
     verdicts = {call.index: call.verdict for call in judged.calls}
     served: defaultdict[int, list[ServingCall]] = defaultdict(list)
     by_number: dict[int, UserRequest] = {}
@@ -138,7 +138,7 @@ def _episodes(
             ServingCall(
                 call=call,
                 verdict=verdict,
-                is_safe=check.may_teach(call, request.number),
+                is_safe=why_unsafe(call.tool, call.arguments, session.cwd) is None,
                 folder=location.of(call, worked=verdict.status == "ok"),
             )
         )

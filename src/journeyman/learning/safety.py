@@ -5,7 +5,6 @@ folder in which the session worked; nothing on this machine is inspected.
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +15,7 @@ from journeyman.gate.decision import ALLOW, Decision, rule, strongest
 from journeyman.gate.gate import patched_paths, pipes_download_to_interpreter
 from journeyman.gate.paths import Places
 from journeyman.gate.rules import NETWORK, find_in_code, find_rules
-from journeyman.learning.agent_tools import Fields, find_call, parse_arguments, shell_command
-from journeyman.learning.commands import commands_of
-from journeyman.records import Call
+from journeyman.learning.agent_tools import Fields, find_call, parse_arguments
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.secret_values import PLACEHOLDER
 
@@ -69,7 +66,6 @@ _DEPENDENCY = re.compile(r"^[\s\"'+]*(?:gem\s+[\"'])?(@?[A-Za-z][\w.-]*)[\"']?\s
 _SECRET = Decision(
     answer="ask", rule="write.secret", reason="It writes a password, a key or a token into a file."
 )
-_UNCHECKED = "git.unchecked"
 
 
 @lru_cache(maxsize=512)
@@ -189,9 +185,8 @@ def _check_text(paths: Iterable[str], old: str, new: str, folder: str) -> Iterat
 
 def _holds_credential(text: str) -> bool:
     """Whether a text contains a literal secret that grants access."""
-    families = Counter(family for family, _ in PLACEHOLDER.findall(Redactor().text(text)))
-    families.subtract(family for family, _ in PLACEHOLDER.findall(text))
-    return any(count > 0 for family, count in families.items() if family not in _PERSONAL)
+    families = PLACEHOLDER.findall(Redactor().text(PLACEHOLDER.sub("", text)))
+    return any(family not in _PERSONAL for family, _ in families)
 
 
 def _check_unknown_tool(values: Mapping[str, Any], folder: str) -> Decision:
@@ -230,23 +225,3 @@ def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, shlex.join(value)
         elif isinstance(value, list):
             waiting += ((name, item) for item in value)
-
-
-class TeachingCheck:
-    """Tells which calls of a session may teach. After a step that skipped the project's checks, the
-    git commands for the same request may not.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._unchecked: set[int] = set()
-
-    def may_teach(self, call: Call, number: int) -> bool:
-        """Whether a call for a request may teach."""
-        decision = why_unsafe(call.tool, call.arguments, self._folder)
-        if decision is None and number in self._unchecked:
-            commands = commands_of(shell_command(call.tool, call.arguments))
-            return not any(command.name.split()[0] in ("git", "gh") for command in commands)
-        if decision is not None and decision.rule == _UNCHECKED:
-            self._unchecked.add(number)
-        return decision is None

@@ -10,6 +10,7 @@ from journeyman.records import Step
 from journeyman.redaction.instructions import Suspicion, find_suspicion
 from journeyman.redaction.redactor import Redactor
 from journeyman.text.display import replace_surrogates
+from journeyman.text.truncation import truncate
 
 INTENT_LIMIT = 400
 """Characters of an intent: enough to tell what was requested."""
@@ -40,16 +41,9 @@ def clipped_intent(intent: str) -> str:
     """Return a redacted intent on one line, cut to its limit."""
     request, _, answer = (" ".join(part.split()) for part in intent.partition(_SEPARATOR))
     if not answer:
-        return _clip(request, INTENT_LIMIT)
-    answer = _clip(answer, _ANSWER_LIMIT)
-    return f"{_clip(request, INTENT_LIMIT - len(answer) - 3)} … {answer}"
-
-
-def _clip(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return (cut.rpartition(" ")[0] if " " in cut[limit // 2 :] else cut) + "…"
+        return truncate(request, INTENT_LIMIT)
+    answer = truncate(answer, _ANSWER_LIMIT)
+    return f"{truncate(request, INTENT_LIMIT - len(answer) - 3)} … {answer}"
 
 
 def shown_result(result: str) -> str:

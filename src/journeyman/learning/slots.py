@@ -158,15 +158,10 @@ def _root(cwd: str, project: str) -> str:
 
 def _relative(path: str, root: str) -> str | None:
     """Return a folder relative to the top folder; None if it is outside."""
-    if path.startswith("~"):
-        return None
-    if not root or not path.startswith("/"):
-        inside = posixpath.normpath(path or ".")
-    elif PurePosixPath(posixpath.normpath(path)).is_relative_to(root):
-        inside = posixpath.relpath(posixpath.normpath(path), root)
-    else:
-        return None
-    return None if inside.startswith("..") else "" if inside == "." else inside
+    inside = posixpath.normpath(path or ".")
+    if root and inside.startswith("/"):
+        inside = posixpath.relpath(inside, root)
+    return None if inside.startswith(("..", "~")) else "" if inside == "." else inside
 
 
 def path_inside(path: str, root: str, folder: str | None = "") -> str:
