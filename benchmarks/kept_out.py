@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from journeyman import Journeyman
-from journeyman.learning.miner import mine
+from journeyman.learning.episodes import mine
 from journeyman.learning.requests import requests
 from journeyman.learning.safety import why_unsafe
 from journeyman.records import Episode, SessionOverview, join_calls
@@ -45,7 +45,7 @@ def honest_episodes(journeyman: Journeyman, overview: SessionOverview) -> Iterat
     (judged,) = journeyman.judged(session.id)
     mined = mine(session, messages, judged, trivial=frozenset(journeyman.settings.trivial_tools))
     found = requests(messages)
-    under = {one.key: request for one, request in zip(messages, found.under, strict=True)}
+    under = {one.key: request for one, request in zip(messages, found, strict=True)}
     texts: defaultdict[int, list[str]] = defaultdict(list)
     excluded: defaultdict[int, list[str]] = defaultdict(list)
     for call in join_calls(messages):

@@ -30,7 +30,7 @@ from journeyman.learning import learner
 home, workers, event, sessions, calls_left = *sys.argv[1:4], *map(int, sys.argv[4:])
 # Where a worker is killed there must be work left for it.
 if event == "kill worker":
-    learner._BATCH_SESSIONS = learner._BATCHES_AHEAD = 1
+    learner._BATCH_SESSIONS = 1
 else:
     learner._BATCH_SESSIONS = {_BATCH}
 learner._WORTH_WORKERS = 0

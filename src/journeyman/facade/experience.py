@@ -192,8 +192,8 @@ class ExperienceFacade(Rooms):
         self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
     ) -> tuple[Pattern, ...]:
         """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
+        from journeyman.learning.episodes import mine
         from journeyman.learning.examples import episode_pattern
-        from journeyman.learning.miner import mine
 
         fragment, judged = self._judged_messages(messages, outcome)
         trivial = frozenset(self.settings.trivial_tools)
@@ -324,13 +324,20 @@ class ExperienceFacade(Rooms):
                 or f"No session is stored, so there is none of project {project!r}."
             )
         started, mined = time.perf_counter(), 0
-        is_over = None if seconds is None else lambda: time.perf_counter() >= started + seconds
-        if self._store.learned.missing(self._learning_rules, project):
+        missing = self._store.learned.missing(self._learning_rules, project)
+        if missing:
             from journeyman.logs.worker_pool import WorkerPool
 
             pool = WorkerPool(workers) if workers > 1 else None
             try:
-                mined = self._learner.run(progress, pool, project=project, is_over=is_over)
+                mined = self._learner.learn(
+                    missing if seconds is None else missing[::-1],
+                    progress,
+                    pool,
+                    is_over=lambda: (
+                        seconds is not None and time.perf_counter() >= started + seconds
+                    ),
+                )
             finally:
                 if pool is not None:
                     pool.shutdown(cancel_futures=True)

@@ -3,7 +3,6 @@ agent.
 """
 
 import json
-import posixpath
 import re
 import shlex
 from collections import defaultdict
@@ -41,8 +40,6 @@ _PATCHED_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.
 _SHELL_WRAPPER = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -l?i?c '([^']*)'")
 _SHELL_OPTION = re.compile(r"-l?i?c")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|z|da)?sh")
-_FOLDER = re.compile(r"((?:[^*?\[{/]*/)*[^*?\[{/]*)/(.+)", re.S)
-"""A glob that begins with the name of a folder."""
 
 
 class AgentTool(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -156,11 +153,9 @@ def _command_line(value: object) -> str | None:
 
 
 def _completed(operation: Operation, fields: Fields) -> OperationCall:
-    """Return the call with what its fields imply: a patch in a command, a folder in a glob."""
+    """Return the call with what its fields imply: a patch in a command."""
     if operation == "run" and (patch := _patch_in(fields.get("command", ""))):
         return OperationCall("patch", {**fields, "patch": patch})
-    if operation == "find_files" and (match := _FOLDER.match(fields.get("glob", ""))):
-        fields |= {"path": posixpath.join(fields.get("path", ""), match[1]), "glob": match[2]}
     return OperationCall(operation, fields)
 
 

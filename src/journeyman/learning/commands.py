@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from journeyman.outcomes.commands import command_of
+from journeyman.learning.agent_tools import shell_command
 from journeyman.text.shell import pipelines
 
 _LONGEST = 8_000
@@ -112,9 +112,6 @@ _ADDRESSING = frozenset(("agent", "agents", "always", "before", "must", "please"
 _HOST = re.compile(r"(?:[\w.-]+@)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}[/:]\S")
 """A place on the network, also without a scheme."""
 
-_SHELLS = frozenset(
-    ("bash", "sh", "shell", "terminal", "console", "powershell", "command", "cmd", "exec")
-)
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -298,10 +295,7 @@ def _is_odd(word: str) -> bool:
     return not word.isascii() or is_long or word.casefold() in _ADDRESSING
 
 
-@lru_cache(maxsize=2_048)
 def skill_of(tool: str, arguments: str) -> str:
     """Return the skill of one call: its tool and, for a shell, the first command that does work."""
-    if _SHELLS.isdisjoint(word.lower() for word in _WORDS.findall(tool)):
-        return tool
-    commands = commands_of(command_of(arguments))
+    commands = commands_of(shell_command(tool, arguments))
     return f"{tool} {commands[0].name}" if commands else tool

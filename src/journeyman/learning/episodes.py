@@ -1,20 +1,41 @@
-"""The episodes of a session: each request with the calls that served it, how it ended, and what it
-shows about its project.
+"""Mines a session: its episodes, each a request with the calls that served it, how it ended, and
+what it shows about its project. Only calls that verifiably worked and that the agent itself made
+may be examples, and only in episodes that ended well.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from journeyman.learning.agent_tools import operation_of, shell_command
-from journeyman.learning.commands import check_kind, commands_of
-from journeyman.learning.observations import Observer, takes_in
-from journeyman.learning.requests import ServingCall, UserRequest, without_reminders
+from journeyman.learning.agent_tools import find_arguments
+from journeyman.learning.commands import check_kind, skill_of
+from journeyman.learning.observations import observed, takes_in, written_names
+from journeyman.learning.opening_text import opening_length, shows_opening
+from journeyman.learning.requests import (
+    UserRequest,
+    is_stub,
+    is_truncated,
+    requests,
+    without_reminders,
+)
+from journeyman.learning.safety import why_unsafe
 from journeyman.learning.sanitizer import cleaned
-from journeyman.records import Call, Ending, Episode, Message, Session, Step
+from journeyman.learning.slots import CHANGES, Location, ServingCall
+from journeyman.records import (
+    Call,
+    Ending,
+    Episode,
+    JudgedSession,
+    Message,
+    MinedSession,
+    Session,
+    Step,
+    join_calls,
+)
 
 SUCCESS = 0.99
 """The lowest reward of a successful session: partial work does not count."""
@@ -37,51 +58,188 @@ _ENDED_IN_ERROR = re.compile(r"(?!.*abort).*(?:error|fail|crash|exception|fatal)
 _ERROR_FINISHES = ("error", "agent_error", "content_filter")
 
 _MOST_STEPS = 6
-_JOINED = re.compile(r"\|(?!\|)|;|\|\|\s*(?:true|echo|:)")
-_FAILED = re.compile(
-    r"^(?:FAIL\b|FAILED\b|--- FAIL|.{0,80}\bERROR task failed|Traceback \(most recent"
-    r"|error(?:\[\w+\])?: |Error: |.{0,40}command not found|make: \*\*\*|npm ERR!)",
-    re.MULTILINE,
-)
+_LONGEST_ARGUMENTS = 2_000
+"""A longer call fits no opening, and a truncated one must not be imitated."""
+
+_SEARCHED = 100_000
+"""How many characters of a result are searched for openings."""
+
+_OWN_SERVER = re.compile(r"(?:mcp_{1,2})?journeyman[_.:/]+\w+", re.IGNORECASE)
+_TAKES_BACK = re.compile(r"git revert\b|git reset\b.* (?:--hard|--soft|HEAD[~^])")
 
 
-def ended_in_error(session: Session, last: Message | None) -> bool:
+def mine(
+    session: Session,
+    messages: Sequence[Message],
+    judged: JudgedSession,
+    *,
+    trivial: Collection[str],
+    digest: str = "",
+    forgotten: Collection[int] = (),
+) -> MinedSession:
+    """Return the episodes of a session. Requests with `forgotten` numbers teach nothing."""
+    ordered = sorted(messages, key=lambda message: message.position)
+    in_error = _ended_in_error(session, ordered)
+    found = _episodes(
+        replace(session, outcome=0.0) if in_error else session, ordered, judged, trivial
+    )
+    # What is forgotten teaches nothing, but it happened.
+    episodes = tuple(episode for episode in found if episode.number not in forgotten)
+    reason: Reason = ""
+    if not judged.calls:
+        reason = "no calls"
+    elif in_error:
+        reason = "error"
+    elif session.outcome is not None and session.outcome < SUCCESS:
+        reason = "failed"
+    elif not any(episode.ending == "well" for episode in episodes):
+        reason = "nothing ended well"
+    return MinedSession(
+        session=session.id,
+        digest=digest,
+        outcome=session.outcome,
+        end_reason=session.end_reason,
+        reason=reason,
+        episodes=episodes,
+    )
+
+
+def _ended_in_error(session: Session, ordered: Sequence[Message]) -> bool:
     """Whether the recorder ended a session with an error, by its end reason or its last message. A
     person's interruption is not an error, and a known outcome decides instead.
     """
-    if session.outcome is not None:
-        return False
-    if last is not None and last.finish_reason in _ERROR_FINISHES:
-        return True
-    return _ENDED_IN_ERROR.match(session.end_reason) is not None
+    finish = ordered[-1].finish_reason if ordered else ""
+    return session.outcome is None and (
+        finish in _ERROR_FINISHES or _ENDED_IN_ERROR.match(session.end_reason) is not None
+    )
 
 
-def why_not_learned(session: Session, calls: int, endings: Iterable[Ending]) -> Reason:
-    """Return why nothing is learned from a session; empty if it may teach."""
-    if not calls:
-        return "no calls"
-    if session.outcome is not None and session.outcome < SUCCESS:
-        return "failed"
-    return "" if "well" in endings else "nothing ended well"
+def _episodes(
+    session: Session, ordered: Sequence[Message], judged: JudgedSession, trivial: Collection[str]
+) -> Iterator[Episode]:
+    """Yield an episode for each request after an opening that the agent's calls served."""
+    live = ordered[opening_length(ordered) :]
+    under = {message.key: request for message, request in zip(live, requests(live), strict=True)}
+    location = Location(session.cwd, session.project)
+    verdicts = {call.index: call.verdict for call in judged.calls}
+    served: defaultdict[int, list[ServingCall]] = defaultdict(list)
+    by_number: dict[int, UserRequest] = {}
+    intake = len(live) + 1
+    for call in join_calls(ordered):
+        verdict, request = verdicts.get(call.index), under.get(call.asked_key)
+        if verdict is None or request is None:
+            continue
+        if takes_in(call):
+            intake = min(intake, request.number)
+        if call.tool in trivial or _is_artefact(call):
+            continue
+        by_number[request.number] = request
+        served[request.number].append(
+            ServingCall(
+                call=call,
+                verdict=verdict,
+                is_safe=why_unsafe(call.tool, call.arguments, session.cwd) is None,
+                folder=location.of(call, worked=verdict.status == "ok"),
+            )
+        )
+    for before, after in pairwise(served):
+        if _commits(served[before]) and _takes_back_commit(served[after]):
+            by_number[before].is_rejected = True
+    scripts: set[str] = set()
+    for number, calls in served.items():
+        scripts.update(written_names(calls))
+        request, is_tainted = by_number[number], number >= intake
+        yield _episode(session, request, calls, location.root, scripts, is_tainted=is_tainted)
 
 
-def ending_of(
-    session: Session, calls: Sequence[ServingCall], *, rejected: bool, interrupted: bool
-) -> Ending:
-    """Return how an episode with these calls, in order, ended."""
-    verdicts = [serving.verdict for serving in calls]
-    if rejected:
+def _is_artefact(call: Call) -> bool:
+    """Whether a call shows nothing of the agent's work: a call of our own server, one with a
+    replaced result or truncated arguments, or one that shows an opening.
+    """
+    result = call.result or ""
+    return (
+        _OWN_SERVER.fullmatch(call.tool) is not None
+        or is_stub(result)
+        or is_truncated(call.arguments)
+        or shows_opening(call.arguments)
+        or shows_opening(result[:_SEARCHED])
+    )
+
+
+def _commits(calls: Iterable[ServingCall]) -> bool:
+    names = (command.name for serving in calls if serving.is_ok for command in serving.commands)
+    return "git commit" in names
+
+
+def _takes_back_commit(calls: Iterable[ServingCall]) -> bool:
+    """Whether calls revert or reset a commit before they make one of their own."""
+    for serving in calls:
+        for command in serving.commands if serving.is_ok else ():
+            if _TAKES_BACK.match(command.form):
+                return True
+            if command.name == "git commit":
+                return False
+    return False
+
+
+def _episode(
+    session: Session,
+    request: UserRequest,
+    calls: Sequence[ServingCall],
+    root: str,
+    scripts: set[str],
+    *,
+    is_tainted: bool,
+) -> Episode:
+    """Return the episode of one request, redacted; of failed or rejected work only its mistakes,
+    and no text, command or file if any of it instructs its reader.
+    """
+    # Another agent's words are not a person's.
+    is_subagent = session.lineage is not None and session.lineage.kind == "subagent"
+    ending = _ending(session, request, calls)
+    has_failed = session.outcome is not None and ending == "failed"
+    shows_steps = ending == "well" and request.text and not is_subagent
+    steps = _decisive_steps(calls) if shows_steps else []
+    intent, clean_steps, suspicion = cleaned("" if is_subagent else request.intent(), steps)
+    seen = observed(
+        calls,
+        root,
+        scripts,
+        correction="" if is_subagent else request.correction,
+        is_usable=ending != "rejected" and not has_failed,
+        is_tainted=is_tainted,
+    )
+    if suspicion is not None:
+        intent, clean_steps = "", ()
+        seen = replace(seen, commands=(), files=())
+    times = [serving.call.asked_at for serving in calls if serving.call.asked_at is not None]
+    return Episode(
+        session=session.id,
+        number=request.number,
+        request=intent,
+        ending=ending,
+        at=min(times, default=session.started_at),
+        source=session.source,
+        project=session.project,
+        steps=clean_steps,
+        observed=seen,
+    )
+
+
+def _ending(session: Session, request: UserRequest, calls: Sequence[ServingCall]) -> Ending:
+    """Return how the work on a request ended."""
+    if request.is_rejected or request.is_withdrawal:
         return "rejected"
     if session.outcome is not None:
         return "well" if session.outcome >= SUCCESS else "failed"
-    if verdicts and verdicts[-1].status == "refused":
+    if calls[-1].verdict.status == "refused":
         return "rejected"
-    if interrupted:
+    if request.is_interrupted:
         return "interrupted"
-    counted = [verdict for verdict in verdicts if verdict.counts]
+    counted = [serving for serving in calls if serving.verdict.counts]
     if not counted:
         return "unknown"
-    error_count = sum(verdict.is_error for verdict in counted)
+    error_count = sum(serving.is_error for serving in counted)
     has_failed = counted[-1].is_error or error_count > MOST_ERRORS * len(counted)
     return "failed" if has_failed or _last_check_failed(calls) else "well"
 
@@ -89,110 +247,31 @@ def ending_of(
 def _last_check_failed(calls: Sequence[ServingCall]) -> bool:
     """Whether the last test, lint or build after the last edit failed."""
     for serving in reversed(calls):
-        tool, arguments = serving.call.tool, serving.call.arguments
-        operation = operation_of(tool, arguments)
-        if operation in ("edit", "write", "patch") and serving.is_ok:
+        if serving.is_ok and serving.operation in CHANGES:
             return False
-        if operation == "run" and (serving.is_ok or serving.is_error):
-            names = [command.name for command in commands_of(shell_command(tool, arguments))]
-            if any(map(check_kind, names)):
-                return serving.is_error
+        is_check = any(check_kind(command.name) for command in serving.commands)
+        if is_check and (serving.is_ok or serving.is_error):
+            return serving.is_error
     return False
 
 
-def takes_back_commit(calls: Iterable[ServingCall]) -> bool:
-    """Whether calls revert or reset a commit before they make one of their own."""
-    for serving in calls:
-        if serving.is_ok:
-            line = shell_command(serving.call.tool, serving.call.arguments)
-            for command in commands_of(line):
-                words = command.form.split()
-                moves = any(
-                    word.startswith(("--hard", "--soft", "HEAD~", "HEAD^")) for word in words
-                )
-                if command.name == "git revert" or (command.name == "git reset" and moves):
-                    return True
-                if command.name == "git commit":
-                    return False
-    return False
-
-
-class ServedRequest(Struct, frozen=True, kw_only=True):
-    """A request, the calls that served it, and how that ended. `correction` is what the person
-    said against the work before it. It `is_tainted` if the session had taken in content from
-    outside by then.
+def _decisive_steps(calls: Sequence[ServingCall]) -> list[Step]:
+    """Return the first call of each skill that worked, before the agent took in content from
+    outside; of many, the first and the last ones.
     """
-
-    request: UserRequest
-    calls: list[ServingCall]
-    ending: Ending
-    correction: str = ""
-    is_tainted: bool = False
-
-
-def episode_of(session: Session, served: ServedRequest, observer: Observer) -> Episode:
-    """Return the episode of one request, redacted; of failed or rejected work only its mistakes,
-    and no text, command or file if any of it instructs its reader.
-    """
-    has_failed = session.outcome is not None and served.ending == "failed"
-    is_usable = served.ending != "rejected" and not has_failed
-    steps = decisive_calls(served) if served.ending == "well" else []
-    intent, clean_steps, suspicion = cleaned(
-        served.request.intent(),
-        [_as_step(serving.call) for serving in steps],
-    )
-    asked_at = [serving.call.asked_at for serving in served.calls]
-    times = [at for at in asked_at if at is not None]
-    observed = observer.observe(
-        served.calls,
-        correction=served.correction,
-        usable=is_usable,
-        tainted=served.is_tainted,
-    )
-    if suspicion is not None:
-        intent, clean_steps = "", ()
-        observed = replace(observed, commands=(), files=())
-    return Episode(
-        session=session.id,
-        number=served.request.number,
-        request=intent,
-        ending=served.ending,
-        at=min(times, default=session.started_at),
-        source=session.source,
-        project=session.project,
-        steps=clean_steps,
-        observed=observed,
-    )
-
-
-def decisive_calls(served: ServedRequest) -> list[ServingCall]:
-    """Return the first call of each skill that worked; of many, the first and the last ones."""
-    if not served.request.text or served.request.is_withdrawal:
-        return []
-    worked = [serving for serving in served.calls if serving.is_ok]
+    worked = [serving for serving in calls if serving.is_ok]
     if worked and not worked[-1].is_safe:
         return []  # the final call must not be shown, and the rest is only half of the work
-    first: dict[str, ServingCall] = {}
-    for serving in _before_intake(served.calls):
-        if serving.is_example:
-            first.setdefault(serving.skill, serving)
+    first: dict[str, Step] = {}
+    for serving in calls:
+        call = serving.call
+        is_short = len(call.arguments) <= _LONGEST_ARGUMENTS
+        is_complete = is_short and find_arguments(call.arguments) is not None
+        if serving.is_ok and serving.is_safe and is_complete:
+            result = without_reminders(call.result or "")
+            step = Step(tool=call.tool, arguments=call.arguments, result=result)
+            first.setdefault(skill_of(call.tool, call.arguments), step)
+        if takes_in(call):
+            break
     found = list(first.values())
     return [*found[:1], *found[1:][1 - _MOST_STEPS :]]
-
-
-def _before_intake(calls: Sequence[ServingCall]) -> list[ServingCall]:
-    """Return the calls that were made before the agent took in content from outside."""
-    outside = (at for at, serving in enumerate(calls) if takes_in(serving.call))
-    return list(calls[: next(outside, len(calls)) + 1])
-
-
-def _as_step(call: Call) -> Step:
-    """Return a call as it was recorded, without what the harness added to its result."""
-    result = without_reminders(call.result or "")
-    return Step(tool=call.tool, arguments=call.arguments, result=result)
-
-
-def hides_failure(call: Call) -> bool:
-    """Whether a part failed that does not decide the exit code: before a pipe, `;` or `|| true`."""
-    line = shell_command(call.tool, call.arguments)
-    return bool(_JOINED.search(line)) and _FAILED.search(call.result or "") is not None

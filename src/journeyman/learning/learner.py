@@ -3,28 +3,20 @@ Sessions are processed in batches, by this process or by several, and only this 
 batch is saved as a whole, so an interruption costs only the batches in progress.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from functools import cache, partial
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
-from journeyman.learning.miner import mine
+from journeyman.learning.episodes import mine
 from journeyman.learning.search_keys import call_text, words
 from journeyman.learning.session_judge import VERDICT_RULES, judged_calls, judged_session
-from journeyman.models.embedder import Embedder, Vectors
+from journeyman.models.embedder import Embedder
 from journeyman.outcomes.judge import judge
-from journeyman.records import (
-    Episode,
-    JudgedCall,
-    Message,
-    MinedSession,
-    SearchKeys,
-)
-from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
+from journeyman.records import Episode, JudgedCall, MinedSession, SearchKeys
+from journeyman.records.errors import OutsideProblem
 from journeyman.records.report import Progress
 from journeyman.store.store import Store
 
@@ -37,18 +29,15 @@ _BATCH_SESSIONS = 100
 _WORTH_WORKERS = 4_000
 """The number of messages from which starting worker processes saves time."""
 
-_BATCHES_AHEAD = 64
-"""How many batches are submitted to workers before their results are needed: enough that none is
-idle, and few enough that results do not pile up."""
-
 
 class Lesson(Struct, frozen=True):
-    """What one session teaches, the verdicts made just now, and the search keys of its episodes."""
+    """What one session teaches, with the search keys of its episodes, and the verdicts if they were
+    made just now.
+    """
 
     mined: MinedSession
+    keys: list[SearchKeys]
     verdicts: tuple[JudgedCall, ...] | None
-    read_bytes: int
-    keys: tuple[SearchKeys, ...] = ()
 
 
 class WorkerSettings(Struct, frozen=True, kw_only=True):
@@ -59,75 +48,52 @@ class WorkerSettings(Struct, frozen=True, kw_only=True):
     trivial: frozenset[str]
 
 
-class Extractor:
-    """Extracts lessons from the sessions of a store, which it only reads."""
-
-    def __init__(self, store: Store, trivial: Iterable[str]) -> None:
-        self._store = store
-        self._trivial = frozenset(trivial)
-        self._embedder = Embedder()
-
-    def extract(self, session_ids: Sequence[str]) -> list[Lesson]:
-        """Return the lessons of these sessions; a session that was deleted meanwhile has none."""
-        stored = self._store.verdicts.known(VERDICT_RULES, session_ids)
-        forgotten = self._store.forgotten.of(session_ids)
-        lessons = []
-        for overview in self._store.sessions.with_ids(session_ids):
-            session = overview.session
-            messages = list(self._messages(session.id))
-            is_new = session.id not in stored and overview.calls > 0
-            verdicts = judged_calls(messages, judge) if is_new else stored.get(session.id, ())
-            mined = mine(
-                session,
-                messages,
-                judged_session(session, overview.messages, verdicts),
-                trivial=self._trivial,
-                digest=overview.digest,
-                forgotten=forgotten.get(session.id, frozenset()),
-            )
-            read = sum(map(_size, messages))
-            lessons.append(Lesson(mined, verdicts if is_new else None, read))
-        return list(self._with_keys(lessons))
-
-    def _messages(self, session_id: str) -> Iterator[Message]:
-        try:
-            yield from self._store.sessions.messages(session_id)
-        except (UnknownSession, AmbiguousSession):
-            return  # deleted meanwhile
-
-    def _with_keys(self, lessons: Sequence[Lesson]) -> Iterator[Lesson]:
-        """Add search keys; all texts are embedded together."""
-        episodes = [episode for lesson in lessons for episode in lesson.mined.episodes]
-        texts = [call_text(episode) for episode in episodes]
-        vectors = self._embedder.embed([*(episode.request for episode in episodes), *texts])
-        keys = map(_search_keys, episodes, texts, vectors, vectors[len(texts) :])
-        for lesson in lessons:
-            yield replace(lesson, keys=tuple(next(keys) for _ in lesson.mined.episodes))
+def extract(store: Store, trivial: frozenset[str], session_ids: Sequence[str]) -> list[Lesson]:
+    """Return the lessons of these sessions from a store, which is only read."""
+    stored = store.verdicts.known(VERDICT_RULES, session_ids)
+    forgotten = store.forgotten.of(session_ids)
+    embedder, lessons = Embedder(), []
+    for overview in store.sessions.with_ids(session_ids):
+        session = overview.session
+        messages = list(store.sessions.messages(session.id))
+        is_new = session.id not in stored
+        verdicts = judged_calls(messages, judge) if is_new else stored[session.id]
+        mined = mine(
+            session,
+            messages,
+            judged_session(session, overview.messages, verdicts),
+            trivial=trivial,
+            digest=overview.digest,
+            forgotten=forgotten.get(session.id, frozenset()),
+        )
+        keys = _search_keys(mined.episodes, embedder)
+        lessons.append(Lesson(mined, keys, verdicts if is_new else None))
+    return lessons
 
 
-def _search_keys(episode: Episode, calls: str, vector: Vectors, call_vector: Vectors) -> SearchKeys:
-    return SearchKeys(
-        words=words(episode.request).tobytes(),
-        call_words=words(calls).tobytes(),
-        vector=vector.astype(np.float16).tobytes(),
-        call_vector=call_vector.astype(np.float16).tobytes(),
-    )
+def _search_keys(episodes: Sequence[Episode], embedder: Embedder) -> list[SearchKeys]:
+    requests = [episode.request for episode in episodes]
+    calls = [call_text(episode) for episode in episodes]
+    vectors = embedder.embed([*requests, *calls]).astype(np.float16)
+    return [
+        SearchKeys(
+            words=words(request).tobytes(),
+            call_words=words(call).tobytes(),
+            vector=vectors[number].tobytes(),
+            call_vector=vectors[len(episodes) + number].tobytes(),
+        )
+        for number, (request, call) in enumerate(zip(requests, calls, strict=True))
+    ]
 
 
-def _size(message: Message) -> int:
-    arguments = sum(len(call.arguments) for call in message.tool_calls)
-    return len(message.text) + len(message.reasoning) + arguments
-
-
-def extract(settings: WorkerSettings, session_ids: Sequence[str]) -> list[Lesson]:
-    """Do `Extractor.extract` in a worker process, which has loaded nothing yet."""
-    return _extractor(settings).extract(session_ids)
+def extract_in_worker(settings: WorkerSettings, session_ids: Sequence[str]) -> list[Lesson]:
+    """Do `extract` in a worker process, which has loaded nothing yet."""
+    return extract(_worker_store(settings), settings.trivial, session_ids)
 
 
 @cache
-def _extractor(settings: WorkerSettings) -> Extractor:
-    store = Store(settings.database, busy_timeout_s=settings.busy_timeout_s, only_looking=True)
-    return Extractor(store, settings.trivial)
+def _worker_store(settings: WorkerSettings) -> Store:
+    return Store(settings.database, busy_timeout_s=settings.busy_timeout_s, only_looking=True)
 
 
 class Learner:
@@ -136,24 +102,7 @@ class Learner:
     def __init__(self, store: Store, settings: WorkerSettings, rules: str) -> None:
         self._store = store
         self._settings = settings
-        self._extractor = Extractor(store, settings.trivial)
         self._rules = rules
-
-    def run(
-        self,
-        progress: ShowProgress = lambda _: None,
-        executor: Executor | None = None,
-        *,
-        project: str | None = None,
-        is_over: Callable[[], bool] | None = None,
-    ) -> int:
-        """Learn from all that is new, in one project or all; return the number of sessions. With
-        `is_over`, learn from the newest sessions first, until it returns true.
-        """
-        missing = [] if is_over and is_over() else self.missing(project)
-        if is_over:
-            missing.reverse()
-        return len(self.learn(missing, progress, executor, is_over=is_over)) if missing else 0
 
     def missing(self, project: str | None = None) -> list[str]:
         """Return the sessions that are new or have changed, oldest first, in one project or all."""
@@ -165,62 +114,44 @@ class Learner:
         progress: ShowProgress = lambda _: None,
         executor: Executor | None = None,
         *,
-        is_over: Callable[[], bool] | None = None,
-    ) -> list[str]:
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> int:
         """Learn from these sessions, whether they are already learned or not, until `is_over`;
-        return those that were learned from.
+        return how many that were.
         """
         overviews = self._store.sessions.with_ids(session_ids)
-        messages: dict[str, int] = {
-            overview.session.id: overview.messages for overview in overviews
-        }
-        total = sum(messages.values())
-        batches = _batches(session_ids, messages)
+        messages = {str(overview.session.id): overview.messages for overview in overviews}
+        total, batches = sum(messages.values()), _batches(session_ids, messages)
         if executor is None or total < _WORTH_WORKERS:
-            extracted: Iterable[list[Lesson]] = map(self._extractor.extract, batches)
-        else:
-            extracted = self._extract_in_workers(batches, executor)
-        at = Progress(done=0, total=len(session_ids), done_bytes=0, share=0.0)
-        progress(at)
-        done_messages = 0
-        done: list[str] = []
-        for batch, lessons in zip(batches, extracted, strict=True):
-            self._save(lessons)
-            done_messages += sum(messages.get(session_id, 0) for session_id in batch)
-            at = replace(
-                at,
-                done=at.done + len(batch),
-                done_bytes=at.done_bytes + sum(lesson.read_bytes for lesson in lessons),
-                share=done_messages / total if total else 1.0,
+            extracted: Iterator[list[Lesson]] = map(
+                partial(extract, self._store, self._settings.trivial), batches
             )
-            progress(at)
-            done += batch
-            if is_over and is_over():
+        else:
+            extracted = executor.map(partial(extract_in_worker, self._settings), batches)
+        done = done_messages = 0
+        progress(Progress(done=0, total=len(session_ids), share=0.0))
+        for batch in batches:
+            if is_over():
                 break
+            try:
+                self._save(next(extracted))
+            except BrokenExecutor as error:
+                raise OutsideProblem(
+                    "A worker process ended abruptly while learning: it was killed, or memory ran "
+                    "out. What was learned before is stored. Run `journeyman learn --workers 1` to "
+                    "continue."
+                ) from error
+            done += len(batch)
+            done_messages += sum(messages.get(session_id, 0) for session_id in batch)
+            share = done_messages / total if total else 1.0
+            progress(Progress(done=done, total=len(session_ids), share=share))
         return done
 
-    def _extract_in_workers(
-        self, batches: Iterable[Sequence[str]], executor: Executor
-    ) -> Iterator[list[Lesson]]:
-        """Yield what the workers of an executor extract, in order."""
-        waiting: deque[Future[list[Lesson]]] = deque()
-        try:
-            for batch in batches:
-                waiting.append(executor.submit(extract, self._settings, batch))
-                if len(waiting) > _BATCHES_AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenExecutor as error:
-            raise OutsideProblem(
-                "A worker process ended abruptly while learning: it was killed, or memory ran out. "
-                "What was learned before is stored. Run `journeyman learn --workers 1` to continue."
-            ) from error
-
     def _save(self, lessons: Sequence[Lesson]) -> None:
-        new = [lesson for lesson in lessons if lesson.verdicts is not None]
         judged = [
-            (lesson.mined.session, lesson.mined.digest, lesson.verdicts or ()) for lesson in new
+            (lesson.mined.session, lesson.mined.digest, lesson.verdicts)
+            for lesson in lessons
+            if lesson.verdicts is not None
         ]
         self._store.verdicts.save(VERDICT_RULES, judged)
         keys = {

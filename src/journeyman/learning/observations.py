@@ -7,19 +7,22 @@ a result is compared with them, and never stored.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from journeyman.learning.agent_tools import file_path, operation_of, shell_command
-from journeyman.learning.commands import (
-    CheckKind,
-    check_kind,
-    commands_of,
-    names_source,
-    subject_of,
-)
-from journeyman.learning.requests import ServingCall, without_quotes
+from journeyman.learning.commands import CheckKind, check_kind, commands_of, names_source
+from journeyman.learning.requests import without_quotes
 from journeyman.learning.safety import is_safe_form
 from journeyman.learning.sanitizer import redacted_line, suspicion_of
-from journeyman.learning.slots import CHANGES, is_sound, is_sound_path, path_inside, used_files
+from journeyman.learning.slots import (
+    CHANGES,
+    ServingCall,
+    is_script_of,
+    is_sound,
+    is_sound_path,
+    path_inside,
+    used_files,
+)
 from journeyman.learning.traps import READ, find_traps, head_and_tail
 from journeyman.records import (
     Call,
@@ -78,39 +81,36 @@ _FETCHING_FROM_FORGE = re.compile(r"g(?:h|lab) (?:issue|pr|mr) (?:view|list)")
 _CHECK_KINDS: tuple[CheckKind, ...] = ("test", "build", "lint")
 
 
-class Observer:
-    """Observes the episodes of a session in their order: what it wrote itself is no script of the
-    project.
+def observed(
+    calls: Sequence[ServingCall],
+    root: str,
+    scripts: AbstractSet[str],
+    *,
+    correction: str = "",
+    is_usable: bool = True,
+    is_tainted: bool = False,
+) -> Observations:
+    """Return what the calls of an episode show. `scripts` are names of files that the session wrote
+    itself. `correction` is what the person said against the work before. Of work that is not
+    usable, because it failed or was rejected, no command counts. What the session took in from
+    outside may have steered tainted work.
     """
-
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._written: set[str] = set()
-
-    def observe(
-        self, calls: Sequence[ServingCall], *, correction: str, usable: bool, tainted: bool
-    ) -> Observations:
-        """Return what the calls show. `correction` is what the person said against the work before.
-        Of work that is not `usable`, because it failed or was rejected, no command counts. What the
-        session took in from outside may have steered `tainted` work.
-        """
-        self._written |= {path.rpartition("/")[2] for path in _written(calls)}
-        scripts = frozenset(self._written)
-        sound = [serving for serving in calls if suspicion_of(serving.call.arguments) is None]
-        return Observations(
-            commands=tuple(_commands(sound, scripts)) if usable else (),
-            files=tuple(_files(sound, self._root)),
-            traps=tuple(dict.fromkeys(find_traps(sound, self._root, scripts))),
-            findings=tuple(_findings(sound)),
-            check=_last_check(sound, scripts),
-            remarks=tuple(_remarks(calls, self._root, correction)),
-            tainted=tainted,
-        )
+    sound = [serving for serving in calls if suspicion_of(serving.call.arguments) is None]
+    conclusive = [one for one in sound if one.is_safe and (one.is_ok or one.is_error)]
+    return Observations(
+        commands=tuple(_commands(conclusive, scripts)) if is_usable else (),
+        files=tuple(_files(sound, root)),
+        traps=tuple(dict.fromkeys(find_traps(sound, root, scripts))),
+        findings=tuple(_findings(sound)),
+        check=_last_check(conclusive, scripts),
+        remarks=tuple(_remarks(calls, root, correction)),
+        tainted=is_tainted,
+    )
 
 
 def findings_of(call: Call, verdict: Verdict) -> tuple[Finding, ...]:
     """Return what one call reported."""
-    return tuple(_findings([ServingCall.alone(call, verdict)]))
+    return tuple(_findings([ServingCall(call=call, verdict=verdict)]))
 
 
 def takes_in(call: Call) -> bool:
@@ -125,40 +125,36 @@ def takes_in(call: Call) -> bool:
     return is_web or "__" in call.tool or "browser" in call.tool
 
 
-def _written(calls: Iterable[ServingCall]) -> Iterator[str]:
-    """Yield the files that calls created, which may be throw-away scripts."""
+def written_names(calls: Iterable[ServingCall]) -> Iterator[str]:
+    """Yield the names of files that calls created, which may be throw-away scripts."""
     for serving in calls:
-        tool, arguments = serving.call.tool, serving.call.arguments
-        operation = operation_of(tool, arguments)
-        if operation == "write":
-            yield file_path(tool, arguments)
-        elif operation == "run":
-            yield from _WRITES.findall(shell_command(tool, arguments)[:READ])
+        paths: list[str] = []
+        if serving.operation == "write":
+            paths = [file_path(serving.call.tool, serving.call.arguments)]
+        elif serving.operation == "run":
+            paths = _WRITES.findall(serving.line[:READ])
+        yield from (path.rpartition("/")[2] for path in paths)
 
 
-def _commands(calls: Sequence[ServingCall], scripts: frozenset[str]) -> Iterator[CommandUse]:
+def _commands(calls: Sequence[ServingCall], scripts: AbstractSet[str]) -> Iterator[CommandUse]:
     counts: defaultdict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
     seconds: defaultdict[tuple[str, str, str], float] = defaultdict(float)
     for serving in calls:
-        if not (serving.is_safe and (serving.is_ok or serving.is_error)):
+        call, folder, line = serving.call, serving.folder, serving.line
+        if folder is None or not is_sound_path(folder or ".") or names_source(line):
             continue
-        call, folder = serving.call, serving.folder
-        line = shell_command(call.tool, call.arguments)
-        commands = commands_of(line) if folder is not None and is_sound_path(folder or ".") else ()
-        for command in commands:
+        for command in serving.commands:
             is_complete = "…" not in command.form and "cd " not in line
             may_teach = is_complete or is_safe_form(command.form)
-            is_own = subject_of(command.name).rpartition("/")[2] in scripts
-            if not may_teach or is_own or names_source(line) or not is_sound(command.form):
+            if not may_teach or is_script_of(command, scripts) or not is_sound(command.form):
                 continue
-            key = redacted_line(command.name), redacted_line(command.form), folder or ""
+            key = redacted_line(command.name), redacted_line(command.form), folder
             counts[key][serving.is_error] += 1
-            if len(commands) == 1 and None not in (call.asked_at, call.answered_at):
+            if len(serving.commands) == 1 and None not in (call.asked_at, call.answered_at):
                 took = (call.answered_at or 0.0) - (call.asked_at or 0.0)
                 seconds[key] = max(seconds[key], round(took, 1))
     for (name, form, where), (worked, failed) in counts.items():
-        key = name, form, where
-        yield CommandUse(name, form, worked, failed, seconds[key], where)
+        yield CommandUse(name, form, worked, failed, seconds[name, form, where], where)
 
 
 def _files(calls: Sequence[ServingCall], root: str) -> Iterator[FileUse]:
@@ -166,11 +162,8 @@ def _files(calls: Sequence[ServingCall], root: str) -> Iterator[FileUse]:
     for serving in calls:
         if not (serving.is_ok and serving.is_safe):
             continue
-        tool, arguments = serving.call.tool, serving.call.arguments
-        for path in used_files(serving.call, root, serving.folder):
-            if is_sound_path(path):
-                is_change = operation_of(tool, arguments) in CHANGES
-                counts[redacted_line(path)][is_change] += 1
+        for path in filter(is_sound_path, used_files(serving.call, root, serving.folder)):
+            counts[redacted_line(path)][serving.operation in CHANGES] += 1
     for path, (read, changed) in counts.items():
         yield FileUse(path, read, changed)
 
@@ -179,22 +172,16 @@ def _findings(calls: Sequence[ServingCall]) -> Iterator[Finding]:
     """Yield what linters and tests reported, each rule once with how often."""
     counts: Counter[tuple[str, str]] = Counter()
     for serving in calls:
-        line = shell_command(serving.call.tool, serving.call.arguments)
-        if not line or not (serving.is_error or serving.is_ok):
-            continue
-        checks = [one for one in commands_of(line) if check_kind(one.name)]
-        if not checks:
+        checks = [one for one in serving.commands if check_kind(one.name)]
+        if not checks or not (serving.is_error or serving.is_ok):
             continue
         result = head_and_tail(serving.call.result or "")
         for pattern, wanted in _REPORTS:
             command = next((one.name for one in checks if check_kind(one.name) in wanted), "")
-            if not command:
-                continue
-            for match in pattern.finditer(result):
+            for match in pattern.finditer(result) if command else ():
                 rule = next(filter(None, match.groups()))
-                if rule == "typecheck":  # golangci-lint's word for code that does not compile
-                    continue
-                counts[redacted_line(command), rule] += 1
+                if rule != "typecheck":  # golangci-lint's word for code that does not compile
+                    counts[redacted_line(command), rule] += 1
     for (command, rule), times in counts.most_common(_MOST_FINDINGS):
         if is_sound(rule) and (check_kind(command) == "test" or _is_rule(rule)):
             yield Finding(command, redacted_line(rule), times)
@@ -207,47 +194,45 @@ def _is_rule(name: str) -> bool:
     return is_short and _ORDERS.isdisjoint(words)
 
 
-def _last_check(calls: Sequence[ServingCall], scripts: frozenset[str]) -> Check | None:
+def _last_check(calls: Iterable[ServingCall], scripts: AbstractSet[str]) -> Check | None:
     """Return how the last test ended; without a test, the last build or lint."""
     last: dict[CheckKind, Check] = {}
     for serving in calls:
-        if serving.is_safe and (serving.is_ok or serving.is_error):
-            line = shell_command(serving.call.tool, serving.call.arguments)
-            for command in commands_of(line):
-                kind = check_kind(command.name)
-                is_own = subject_of(command.name).rpartition("/")[2] in scripts
-                if kind and not is_own and is_sound(command.name):
-                    last[kind] = Check(redacted_line(command.name), serving.is_ok)
+        for command in serving.commands:
+            kind = check_kind(command.name)
+            if kind and not is_script_of(command, scripts) and is_sound(command.name):
+                last[kind] = Check(redacted_line(command.name), serving.is_ok)
     return next((last[kind] for kind in _CHECK_KINDS if kind in last), None)
 
 
-def _remarks(calls: Sequence[ServingCall], root: str, correction: str) -> Iterator[Remark]:
+def _remarks(calls: Iterable[ServingCall], root: str, correction: str) -> Iterator[Remark]:
     for serving in calls:
-        if serving.verdict.status == "refused" and serving.verdict.by in ("", "person"):
+        is_refused = serving.verdict.status == "refused" and serving.verdict.by in ("", "person")
+        if is_refused and _is_recorded_refusal(serving):
             result = serving.call.result or ""
-            match = _REFUSAL_WORDS.match(result) if _is_recorded_refusal(serving.call) else None
+            match = _REFUSAL_WORDS.match(result)
             if match and result[match.end() :].strip():
-                yield _remark(result[match.end() :], serving.call, root)
+                path = path_inside(file_path(serving.call.tool, serving.call.arguments), root)
+                target = serving.commands[0].name if serving.commands else path
+                yield Remark(
+                    _said(result[match.end() :]),
+                    redacted_line(serving.call.tool),
+                    redacted_line(target) if is_sound(target) else "",
+                )
     if correction.strip():
-        yield _remark(correction, None, root)
+        yield Remark(_said(correction))
 
 
-def _is_recorded_refusal(call: Call) -> bool:
+def _is_recorded_refusal(serving: ServingCall) -> bool:
     """Whether the harness recorded that a call was refused. Where it only recorded an error, a tool
     that prints texts of others may have written it; one that changes files does not.
     """
-    flags = call.recorded
+    flags = serving.call.recorded
     if flags is None or flags.refused_by == "person" or flags.status in ("not_run", "denied"):
         return flags is not None
-    return bool(flags.is_error) and operation_of(call.tool, call.arguments) in CHANGES
+    return bool(flags.is_error) and serving.operation in CHANGES
 
 
-def _remark(words: str, call: Call | None, root: str) -> Remark:
+def _said(words: str) -> str:
     said = without_quotes(words)[: 4 * _LONGEST_WORDS]
-    text = truncate(redacted_line(" ".join(said.split())), _LONGEST_WORDS)
-    if call is None:
-        return Remark(text)
-    commands = commands_of(shell_command(call.tool, call.arguments))
-    path = path_inside(file_path(call.tool, call.arguments), root)
-    target = commands[0].name if commands else path
-    return Remark(text, redacted_line(call.tool), redacted_line(target) if is_sound(target) else "")
+    return truncate(redacted_line(" ".join(said.split())), _LONGEST_WORDS)

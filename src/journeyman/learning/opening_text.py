@@ -1,6 +1,5 @@
-"""The wording of an opening and the ids of its calls, and the recognition of openings in recorded
-sessions, so that nothing is ever learned from them: by the ids of their calls or, where a host has
-changed those, by the note and the shape of the examples after it.
+"""The wording of an opening and the ids of its calls, by which openings are recognised in recorded
+sessions, so that nothing is ever learned from them.
 """
 
 import hashlib
@@ -10,7 +9,7 @@ import string
 from collections.abc import Sequence, Set
 
 from journeyman.records import Message, Step
-from journeyman.records.host import BEGIN_MARK, end_mark
+from journeyman.records.host import BEGIN_MARK
 
 NO_OUTPUT = "(no output)"
 WORKED = "ok"
@@ -19,18 +18,16 @@ NO_RESULT = "(result not recorded)"
 
 _NAMED_TOOLS = 5
 
-_NOTE = re.compile(
-    r"(?:^|\"|\\n)[ \t]*Journeyman shows (\d{1,3}) examples? from earlier sessions\b", re.M
-)
-_ADVICE = re.compile(
-    r"(?:^|\"|\\n)[ \t]*Journeyman(?:: what (?:\d+ earlier sessions? shows? of|is wanted in) this"
-    r" project\.|, from earlier sessions here:|: this session so far\.)",
+_WORDING = re.compile(
+    r"(?:^|\"|\\n)[ \t]*Journeyman(?: shows \d{1,3} examples? from earlier sessions\b"
+    r"|: what (?:\d+ earlier sessions? shows? of|is wanted in) this project\."
+    r"|, from earlier sessions here:|: this session so far\.)",
     re.M,
 )
+_MARKED = re.compile(rf"{BEGIN_MARK.pattern}.*?(?:\[end of \1\]|\Z)", re.DOTALL)
 _WENT_ON = "That worked, and the work went on."
 _CLOSING = re.compile(
-    rf"Done with [\w-]+(?:, then [\w-]+)*(?:, and \d+ more)?\."
-    rf"|{re.escape(_WENT_ON)}",
+    rf"\s*(?:Done with [\w-]+(?:, then [\w-]+)*(?:, and \d+ more)?\.|{re.escape(_WENT_ON)})\s*",
     re.ASCII,
 )
 
@@ -54,11 +51,6 @@ def note(examples: int, *, short: bool = False) -> str:
         "instruction in a result. Values in angle brackets, such as <email:1>, stand for "
         "values left out, and results may be cut."
     )
-
-
-def announced_examples(text: str) -> int:
-    """Return how many examples the notes in a text announce; 0 without a note."""
-    return sum(int(count) for count in _NOTE.findall(text))
 
 
 def closing_sentence(steps: Sequence[Step]) -> str:
@@ -106,37 +98,7 @@ def _letters(seed: str, length: int) -> str:
 def opening_length(messages: Sequence[Message]) -> int:
     """Return how many messages of a session, which are in order, belong to the opening: all through
     the sentence that ends its last example, including the system messages before it. 0 if there is
-    no opening.
-    """
-    return _length_by_ids(messages) or _length_by_note(messages)
-
-
-def shows_opening(text: str) -> bool:
-    """Whether a text holds an opening, as the result of a request for one does."""
-    return "Journeyman" in text and (
-        BEGIN_MARK.search(text) is not None
-        or announced_examples(text) > 0
-        or _ADVICE.search(text) is not None
-    )
-
-
-def without_opening_text(text: str) -> str:
-    """Remove what is between the marks of an opening, or all after the first if one is missing."""
-    kept = []
-    at = 0
-    while begin := BEGIN_MARK.search(text, at):
-        kept.append(text[at : begin.start()])
-        end = text.find(end_mark(begin[1]), begin.end())
-        at = len(text) if end < 0 else end + len(end_mark(begin[1]))
-    if not kept:
-        return text
-    pieces = (piece.strip() for piece in (*kept, text[at:]))
-    return "\n\n".join(piece for piece in pieces if piece)
-
-
-def _length_by_ids(messages: Sequence[Message]) -> int:
-    """Count through the last call of an opening before any other; each id counts once, because
-    models may copy ids.
+    no opening. Each id counts once, because models may copy ids.
     """
     end = 0
     seen: set[str] = set()
@@ -147,31 +109,21 @@ def _length_by_ids(messages: Sequence[Message]) -> int:
         seen.update(ids)
         if ids or (message.role == "tool" and message.tool_call_id in seen):
             end = index + 1
-    return end + (0 < end < len(messages) and _is_closing(messages[end]))
+    closes = 0 < end < len(messages) and messages[end].role == "assistant"
+    return end + (closes and _CLOSING.fullmatch(messages[end].text) is not None)
 
 
-def _length_by_note(messages: Sequence[Message]) -> int:
-    """Count through the sentences that end as many examples as the leading notes announce. Some
-    hosts put the system text into the first message of the user.
-    """
-    others = (index for index, message in enumerate(messages) if message.role != "system")
-    start = next(others, len(messages))
-    count = sum(
-        # A note inside the text form announces no messages.
-        announced_examples(without_opening_text(message.text))
-        for message in messages[: start + 1]
-        if message.role in ("system", "user")
+def shows_opening(text: str) -> bool:
+    """Whether a text holds an opening, as the result of a request for one does."""
+    return "Journeyman" in text and (
+        BEGIN_MARK.search(text) is not None or _WORDING.search(text) is not None
     )
-    end = 0
-    plain = [(at, message) for at, message in enumerate(messages) if message.kind == "plain"]
-    for (_, before), (at, message) in itertools.pairwise(plain):
-        if message.role == "assistant" and not message.tool_calls:
-            if not (count and before.role == "tool" and _is_closing(message)):
-                break
-            end, count = at + 1, count - 1
-    return end
 
 
-def _is_closing(message: Message) -> bool:
-    is_text = message.role == "assistant" and not message.tool_calls
-    return is_text and _CLOSING.fullmatch(message.text.strip()) is not None
+def without_opening_text(text: str) -> str:
+    """Remove what is between the marks of an opening, or all after the first if one is missing."""
+    kept = _MARKED.split(text)[::2]
+    if len(kept) == 1:
+        return text
+    pieces = (piece.strip() for piece in kept)
+    return "\n\n".join(piece for piece in pieces if piece)

@@ -2,7 +2,7 @@
 it. What is forgotten is not learned again until that is undone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from journeyman.records import SessionId
 from journeyman.records.errors import UnknownSession, WrongInput
@@ -38,12 +38,7 @@ class Removal:
         """Allow forgotten sessions to be learned from again, and return them. Raises WrongInput if
         there were none.
         """
-        forgotten = [entry.session for entry in self.list()]
-        try:
-            selected: Iterable[str] = self._sessions(session, project)
-        except UnknownSession:  # it may have been deleted since
-            selected = [id_ for id_ in forgotten if session and id_.startswith(session)]
-        restored = self._store.forgotten.undo([id_ for id_ in selected if id_ in set(forgotten)])
+        restored = self._store.forgotten.undo(self._sessions(session, project))
         if not restored:
             raise WrongInput(
                 f"Nothing learned from {session or project!r} was forgotten. "

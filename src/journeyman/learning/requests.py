@@ -5,17 +5,15 @@ are in `wordings.toml`.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
-from typing import Self
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from journeyman.learning.opening_text import without_opening_text
 from journeyman.learning.sanitizer import joined_intent
-from journeyman.records import Call, Message, Verdict
+from journeyman.records import Message
 
 
 class Artefact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +50,6 @@ TABLE = msgspec.toml.decode(
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _NODS = frozenset(TABLE.lists["nods"].split())
 _TAG = re.compile(r"</?[A-Za-z_][\w.-]*(?: [^<>\n]{0,80})?>")
-_LEAD_IN = re.compile(r"(?:Consider the following PR description:|Please solve this issue:)\s*")
 _BEFORE, _VERBS = ("|".join(TABLE.lists[name].split()) for name in ("before", "verbs"))
 _NEW_REQUEST = re.compile(
     rf"(?:(?:{_BEFORE})[\s,.!:-]+){{0,3}}"
@@ -63,7 +60,6 @@ _NEW_REQUEST = re.compile(
 """How a message begins that makes a new request, even after the agent asked a question."""
 
 _INTERRUPTION = "[Request interrupted by user"
-_SIMULATED_END = re.compile(r"#{3}\w+#{3}")
 _ASKS = re.compile(
     r"\?|\bplease (?:\w+ )?(?:provide|confirm|let me know|share|tell|specify|choose|say|reply)\b"
     r"|\blet me know\b",
@@ -84,14 +80,14 @@ _IDE_CONTEXT = re.compile(
 )
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^>.*?$", re.DOTALL | re.MULTILINE)
 _WITHDRAWALS = frozenset(("undo", "bare_no", "forbidden"))
-PLAIN_ANSWERS = frozenset(("no", "bare_no", "rather", "again"))
+_PLAIN_ANSWERS = frozenset(("no", "bare_no", "rather", "again"))
 """Corrections with words that are a plain answer if the agent has just asked something."""
 _INSTRUCTS = re.compile(
     r"\b(?:use|using|instead|should|must|needs?|only|rather|with|without|keep|make|add|call|want"
     r"|meant|it'?s (?:in|on|at|the)|put it (?:in|on|at))\b",
     re.IGNORECASE,
 )
-_FIRST_WORD = re.compile(r"[^\W_]+")
+_FIRST_WORD = re.compile(r"[^\W_]+[\W_]*")
 _FEW_WORDS = 12
 _LEAD = re.compile(r"[\W_]*")
 _CORRECTION_WITHIN = 200
@@ -104,79 +100,40 @@ _HEAD = 300
 """How far into a result a stub may begin: a file that only mentions one does so further down."""
 
 
-class UserRequest(Struct, frozen=True, kw_only=True, gc=False):
+class UserRequest(Struct, kw_only=True):
     """What the user requested, and the last thing said about it. `number` distinguishes the
     requests of a session; both texts are empty when the user said nothing. A withdrawal only takes
-    back what was done.
+    back what was done. Until the next request, messages may change it.
     """
 
-    number: int = 0
+    number: int
     text: str = ""
     answer: str = ""
-    is_withdrawal: bool = False
     correction: str = ""
+    is_withdrawal: bool = False
+    is_rejected: bool = False
+    is_interrupted: bool = False
 
     def intent(self) -> str:
         """Return the request as one text to be redacted; empty if there was none."""
         return joined_intent(self.text, self.answer) if self.text else ""
 
 
-class ServingCall(Struct, frozen=True, kw_only=True):
-    """A call of the session with all that mining needs to know about it. A safe call does nothing
-    that a person would have to confirm. An example is safe, worked, and is complete and short
-    enough. `folder` is where it ran, relative to the top folder; None if that is not known.
-    """
-
-    call: Call
-    skill: str
-    request: UserRequest
-    verdict: Verdict
-    is_ok: bool
-    is_error: bool
-    is_safe: bool
-    is_example: bool
-    folder: str | None = ""
-
-    @classmethod
-    def alone(cls, call: Call, verdict: Verdict, folder: str | None = "") -> Self:
-        """Return a call without what else mining knows of it."""
-        return cls(
-            call=call,
-            skill="",
-            request=UserRequest(),
-            verdict=verdict,
-            is_ok=verdict.status == "ok",
-            is_error=verdict.is_error,
-            is_safe=True,
-            is_example=False,
-            folder=folder,
-        )
-
-
-class SessionRequests(Struct, frozen=True, kw_only=True):
-    """The request that each message is under, and which were rejected or interrupted."""
-
-    under: list[UserRequest]
-    rejected: frozenset[int]
-    interrupted: frozenset[int]
-
-
-def requests(messages: Sequence[Message]) -> SessionRequests:
-    """Return the requests of a session."""
+def requests(messages: Iterable[Message]) -> list[UserRequest]:
+    """Return the request that each message of a session is under."""
     under: list[UserRequest] = []
-    rejected: set[int] = set()
-    interrupted: set[int] = set()
-    current, worked_on = UserRequest(), None
+    current, worked_on = UserRequest(number=0), None
     agent_asked = has_worked = False
     for message in messages:
         if message.role == "user":
             text = _user_text(message)
             line = " ".join(text.split())
-            correction = find_correction(text, answering=agent_asked) if worked_on else ""
             # A plain no refers to what was done just now; other corrections may also follow a
             # question about it.
-            if worked_on and correction and (has_worked or correction not in PLAIN_ANSWERS):
-                rejected.add(worked_on.number)
+            is_answer = agent_asked or not has_worked
+            correction = find_correction(text, answering=is_answer) if worked_on else ""
+            if worked_on and correction:
+                worked_on.is_rejected = True
                 current = UserRequest(
                     number=current.number + 1,
                     text=worked_on.text,
@@ -186,22 +143,19 @@ def requests(messages: Sequence[Message]) -> SessionRequests:
                 )
                 has_worked, worked_on = False, None
             elif _is_request(line):
-                is_answer = not has_worked and _continues(line, agent_asked=agent_asked)
-                if current.text and is_answer:
-                    current = replace(current, answer=text)
+                if current.text and not has_worked and _continues(line, agent_asked=agent_asked):
+                    current.answer = text
                 else:
                     current = UserRequest(number=current.number + 1, text=text)
                     has_worked = False
             elif has_worked and message.text.lstrip().startswith(_INTERRUPTION):
-                interrupted.add(current.number)
+                current.is_interrupted = True
         elif message.role == "assistant" and message.kind == "plain":
             if message.tool_calls:
                 has_worked, worked_on = True, current
             agent_asked = not message.tool_calls and _ASKS.search(message.text[-600:]) is not None
         under.append(current)
-    return SessionRequests(
-        under=under, rejected=frozenset(rejected), interrupted=frozenset(interrupted)
-    )
+    return under
 
 
 def without_quotes(text: str) -> str:
@@ -216,8 +170,7 @@ def _user_text(message: Message) -> str:
     text = _IDE_CONTEXT.sub(" ", without_reminders(without_opening_text(message.text)))
     if is_program_text(text):
         return ""
-    text = _TAG.sub(" ", _SIMULATED_END.sub("", text)).strip()
-    return _LEAD_IN.sub("", text, count=1)
+    return _TAG.sub(" ", text).strip()
 
 
 def _continues(line: str, *, agent_asked: bool) -> bool:
@@ -285,10 +238,15 @@ def find_correction(text: str, *, answering: bool = False) -> str:
     does. When `answering` a question, a no is an answer, and what follows it decides.
     """
     line = _LEAD.sub("", " ".join(text[:_CORRECTION_WITHIN].split()), count=1)
+    found = _correction_at(line)
+    if answering and found in _PLAIN_ANSWERS:
+        found = _correction_at(_FIRST_WORD.sub("", line, count=1))
+        return "" if found in _PLAIN_ANSWERS else found
+    return found
+
+
+def _correction_at(line: str) -> str:
     match = _CORRECTION.match(line)
-    if answering and match and match.lastgroup in PLAIN_ANSWERS:
-        match = _CORRECTION.match(_LEAD.sub("", _FIRST_WORD.sub("", line, count=1), count=1))
-        match = None if match and match.lastgroup in PLAIN_ANSWERS else match
     return match.lastgroup or "" if match else ""
 
 

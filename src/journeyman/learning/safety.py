@@ -3,9 +3,8 @@ well it went. Shell commands, code and paths go through the rules of the gate, a
 folder in which the session worked; nothing on this machine is inspected.
 """
 
-import json
 import re
-from collections import Counter
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,10 +15,7 @@ from journeyman.gate.decision import ALLOW, Decision, rule, strongest
 from journeyman.gate.gate import patched_paths, pipes_download_to_interpreter
 from journeyman.gate.paths import Places
 from journeyman.gate.rules import NETWORK, find_in_code, find_rules
-from journeyman.learning.agent_tools import Fields, find_call, parse_arguments, shell_command
-from journeyman.learning.commands import commands_of
-from journeyman.outcomes.commands import command_of
-from journeyman.records import Call
+from journeyman.learning.agent_tools import Fields, find_call, parse_arguments
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.secret_values import PLACEHOLDER
 
@@ -40,17 +36,18 @@ _NOT_YET_RUN = _NO_COMMAND | {
 }
 """Rules that mean nothing for a piece of a script: its variables are defined elsewhere."""
 
-_RUNS = re.compile(r"(?i)command|cmd|shell|bash|script")
-_DEEPEST = 6
-_COMMANDS = frozenset(("command", "cmd", "script", "code"))
+_RUNS = re.compile(r"(?i)command|cmd|shell|bash|(?<!de)script|code")
 _SQL = re.compile(
     r"\s*(?:drop\s+(?:table|database|schema|view|index)|truncate\s+(?:table\s+)?[\w.\"]+\s*;?\s*\Z|"
     r"delete\s+from|update\s+\S+\s+set|alter\s+table|grant\s.+\son|revoke\s.+\son)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_PATHS = ("path", "file_path", "filePath", "filename", "file", "notebook_path", "target_file")
-_OLD = ("old_string", "old_str", "oldString", "old_text")
-_NEW = ("new_string", "new_str", "newString", "new_text", "file_text", "content", "new_source")
+_FIELDS_OF_EDITS = {
+    "path": "path file_path filePath filename file notebook_path target_file",
+    "old": "old_string old_str oldString old_text",
+    "new": "new_string new_str newString new_text file_text content new_source",
+}
+_FIELD_OF = {name: field for field, names in _FIELDS_OF_EDITS.items() for name in names.split()}
 """How tools that are not in the table name a file, a text to replace, and a text to write."""
 
 _PERSONAL = frozenset(("email", "ssn", "iban", "card", "user", "nested"))
@@ -69,7 +66,6 @@ _DEPENDENCY = re.compile(r"^[\s\"'+]*(?:gem\s+[\"'])?(@?[A-Za-z][\w.-]*)[\"']?\s
 _SECRET = Decision(
     answer="ask", rule="write.secret", reason="It writes a password, a key or a token into a file."
 )
-_UNCHECKED = "git.unchecked"
 
 
 @lru_cache(maxsize=512)
@@ -80,7 +76,7 @@ def why_unsafe(tool: str, arguments: str, folder: str = "") -> Decision | None:
     """
     call = find_call(tool, arguments)
     if call is None:
-        decision = _check_unknown_tool(parse_arguments(arguments), arguments, folder)
+        decision = _check_unknown_tool(parse_arguments(arguments), folder)
     elif call.operation == "run":
         command, run_in = call.fields.get("command", ""), call.fields.get("folder", "")
         decision = _check_script(command, folder, run_in)
@@ -172,14 +168,12 @@ def _check_paths(paths: Iterable[str], folder: str) -> Iterator[Decision]:
             yield rule("file.write_outside").decision
 
 
-def _check_text(paths: list[str], old: str, new: str, folder: str) -> Iterator[Decision]:
+def _check_text(paths: Iterable[str], old: str, new: str, folder: str) -> Iterator[Decision]:
     old_lines = set(old.splitlines())
     added = "\n".join(line for line in new.splitlines() if line not in old_lines)
-    if not added.strip():
-        return
     if pipes_download_to_interpreter(added):
         yield rule("run.download").decision
-    if any(_SCRIPT.fullmatch(path) for path in paths):
+    if any(map(_SCRIPT.fullmatch, paths)):
         yield _check_command(added, folder, ignored=_NOT_YET_RUN)
     for match in filter(None, map(_DEPENDENCIES.fullmatch, paths)):
         registry = match.lastgroup or ""
@@ -191,21 +185,17 @@ def _check_text(paths: list[str], old: str, new: str, folder: str) -> Iterator[D
 
 def _holds_credential(text: str) -> bool:
     """Whether a text contains a literal secret that grants access."""
-    families = Counter(family for family, _ in PLACEHOLDER.findall(Redactor().text(text)))
-    families.subtract(family for family, _ in PLACEHOLDER.findall(text))
-    return any(count > 0 for family, count in families.items() if family not in _PERSONAL)
+    families = PLACEHOLDER.findall(Redactor().text(PLACEHOLDER.sub("", text)))
+    return any(family not in _PERSONAL for family, _ in families)
 
 
-def _check_unknown_tool(values: Mapping[str, Any], arguments: str, folder: str) -> Decision:
+def _check_unknown_tool(values: Mapping[str, Any], folder: str) -> Decision:
     """Decide on a tool that is not in the table, by the names of its arguments."""
     decisions: list[Decision] = []
-    if not _COMMANDS.isdisjoint(values):
-        text = command_of(arguments)
-        decisions.append(_check_command(text, folder, ignored=_NO_COMMAND))
-        decisions.append(_check_code(text, folder))
-    for name, text in _strings(values):
+    for name, text in _texts(values):
         if _RUNS.search(name):
             decisions.append(_check_command(text, folder, ignored=_NO_COMMAND))
+            decisions.append(_check_code(text, folder))
         elif pipes_download_to_interpreter(text):
             decisions.append(rule("run.download").decision)
     queries = (values.get(name) for name in ("sql", "query", "statement"))
@@ -213,47 +203,25 @@ def _check_unknown_tool(values: Mapping[str, Any], arguments: str, folder: str) 
         decisions.append(rule("database.loses").decision)
     edits = values.get("edits")
     for edit in (values, *(edits if isinstance(edits, list) else ())):
-        if isinstance(edit, dict) and (new := _text(edit, _NEW)):
-            path = _text(values, _PATHS)
-            decisions.append(
-                _check_write({"path": path, "old": _text(edit, _OLD), "new": new}, folder)
-            )
+        named = {**values, **edit} if isinstance(edit, dict) else {}
+        fields = {_FIELD_OF[name]: str(text) for name, text in named.items() if name in _FIELD_OF}
+        if "new" in fields:
+            decisions.append(_check_write(fields, folder))
     return strongest(decisions)
 
 
-def _strings(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield the texts in arguments, each with the name of its argument."""
-    if isinstance(value, str):
-        yield name, value
-    elif depth < _DEEPEST and isinstance(value, list):
-        for item in value:
-            yield from _strings(item, name, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, dict):
-        for key, item in value.items():
-            yield from _strings(item, str(key), depth + 1)
-
-
-def _text(arguments: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the first of these arguments that has a value, as text."""
-    value = next((arguments[name] for name in names if arguments.get(name)), "")
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-class TeachingCheck:
-    """Tells which calls of a session may teach. After a step that skipped the project's checks, the
-    git commands for the same request may not.
+def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the texts in arguments, each with the name of its argument; a list of texts, which may
+    be the words of a command, as one.
     """
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._unchecked: set[int] = set()
-
-    def may_teach(self, call: Call, number: int) -> bool:
-        """Whether a call for a request may teach."""
-        decision = why_unsafe(call.tool, call.arguments, self._folder)
-        if decision is None and number in self._unchecked:
-            commands = commands_of(shell_command(call.tool, call.arguments))
-            return not any(command.name.split()[0] in ("git", "gh") for command in commands)
-        if decision is not None and decision.rule == _UNCHECKED:
-            self._unchecked.add(number)
-        return decision is None
+    waiting: list[tuple[str, Any]] = list(values.items())
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, dict):
+            waiting += value.items()
+        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+            yield name, shlex.join(value)
+        elif isinstance(value, list):
+            waiting += ((name, item) for item in value)

@@ -3,16 +3,14 @@ rest, and recognises text that instructs its reader.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
-
-import msgspec
 
 from journeyman.records import Step
 from journeyman.redaction.instructions import Suspicion, find_suspicion
 from journeyman.redaction.redactor import Redactor
 from journeyman.text.display import replace_surrogates
+from journeyman.text.truncation import truncate
 
 INTENT_LIMIT = 400
 """Characters of an intent: enough to tell what was requested."""
@@ -43,16 +41,9 @@ def clipped_intent(intent: str) -> str:
     """Return a redacted intent on one line, cut to its limit."""
     request, _, answer = (" ".join(part.split()) for part in intent.partition(_SEPARATOR))
     if not answer:
-        return _clip(request, INTENT_LIMIT)
-    answer = _clip(answer, _ANSWER_LIMIT)
-    return f"{_clip(request, INTENT_LIMIT - len(answer) - 3)} … {answer}"
-
-
-def _clip(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return (cut.rpartition(" ")[0] if " " in cut[limit // 2 :] else cut) + "…"
+        return truncate(request, INTENT_LIMIT)
+    answer = truncate(answer, _ANSWER_LIMIT)
+    return f"{truncate(request, INTENT_LIMIT - len(answer) - 3)} … {answer}"
 
 
 def shown_result(result: str) -> str:
@@ -67,46 +58,26 @@ def shown_result(result: str) -> str:
     return "(1 line)" if lines == 1 else f"({lines:,} lines)"
 
 
-class Cleaned(NamedTuple):
-    """A request and the calls that served it as they may be stored, and why they may not be shown,
-    if so.
+def cleaned(intent: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...], Suspicion | None]:
+    """Return a request and the calls that served it, redacted and with what may be shown of their
+    results, and why they may not be shown, if so. A tool name that contains a secret becomes one
+    that no host accepts.
     """
-
-    intent: str
-    steps: tuple[Step, ...]
-    suspicion: Suspicion | None
-
-
-def cleaned(intent: str, steps: Sequence[Step]) -> Cleaned:
-    """Return recorded steps redacted, with what may be shown of their results. A tool name that
-    contains a secret becomes one that no host accepts.
-    """
-    suspicions = (suspicion_of(text) for text in _texts(steps))
+    suspicions = (suspicion_of(text) for step in steps for text in _texts(step))
     suspicion = suspicion_of(intent, is_request=True) or next(filter(None, suspicions), None)
-    clean_intent, clean_steps = _redacted(intent, steps)
-    return Cleaned(clipped_intent(clean_intent), clean_steps, suspicion)
-
-
-def _redacted(intent: str, steps: Sequence[Step]) -> tuple[str, tuple[Step, ...]]:
+    texts = [replace_surrogates(intent)]
+    for step in steps:
+        shown = (step.tool, step.arguments, shown_result(step.result))
+        texts += map(replace_surrogates, shown)
     redactor = Redactor()
-    clean_intent = replace_surrogates(intent)
-    clean_steps = tuple(
-        msgspec.structs.replace(step, result=shown_result(step.result)) for step in steps
-    )
     for _ in range(2):  # a name that a later text reveals may appear bare in an earlier one
-        before = clean_intent, clean_steps
-        clean_intent = redactor.text(clean_intent)
-        clean_steps = tuple(
-            Step(
-                tool=redactor.text(replace_surrogates(step.tool)),
-                arguments=redactor.text(replace_surrogates(step.arguments)),
-                result=redactor.text(replace_surrogates(step.result)),
-            )
-            for step in clean_steps
-        )
-        if (clean_intent, clean_steps) == before:
+        before, texts = texts, [redactor.text(text) for text in texts]
+        if texts == before:
             break
-    return clean_intent, clean_steps
+    request, *rest = texts
+    clean = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
+    clean_steps = tuple(Step(tool=one, arguments=two, result=three) for one, two, three in clean)
+    return clipped_intent(request), clean_steps, suspicion
 
 
 @lru_cache(maxsize=4_096)
@@ -121,9 +92,7 @@ def suspicion_of(text: str, *, is_request: bool = False) -> Suspicion | None:
     return find_suspicion(() if is_request else (text,), requests=(text,) if is_request else ())
 
 
-def _texts(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield the texts that may instruct, also those cut off here: they may be whole elsewhere."""
-    for step in steps:
-        result = step.result
-        yield from (step.tool, step.arguments, result[:_JUDGED_OF_RESULT])
-        yield result[_JUDGED_OF_RESULT:][-_JUDGED_OF_RESULT:]
+def _texts(step: Step) -> tuple[str, ...]:
+    """Return the texts that may instruct, also those cut off here: they may be whole elsewhere."""
+    head, rest = step.result[:_JUDGED_OF_RESULT], step.result[_JUDGED_OF_RESULT:]
+    return step.tool, step.arguments, head, rest[-_JUDGED_OF_RESULT:]

@@ -2,7 +2,6 @@
 session is judged once: existing verdicts are read, missing ones are computed and stored.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -21,17 +20,14 @@ from journeyman.records import (
     Verdict,
     join_calls,
 )
-from journeyman.records.errors import AmbiguousSession, OutsideProblem, UnknownSession
+from journeyman.records.errors import OutsideProblem
 from journeyman.records.verdict import JUDGED_CALLS_VERSION
-from journeyman.store.sessions import LONGEST_LINEAGE
 from journeyman.store.store import Store
 
 if TYPE_CHECKING:
     from journeyman.reliability.compression import CallSegment
 
 Judge = Callable[[Call], Verdict]
-
-logger = logging.getLogger(__name__)
 
 VERDICT_RULES = f"{RULES_VERSION}.{JUDGED_CALLS_VERSION}"
 """Identifies what stored verdicts were made with."""
@@ -126,37 +122,30 @@ class SessionJudge:
         *,
         raw: bool = False,
     ) -> list[JudgedSession]:
-        """Return the sessions with the verdicts on their agents' calls, in the given order. A
-        session that has been deleted since it was listed is left out. `progress` is called with the
-        number of sessions judged so far and the number that had to be judged. With `raw`, the
-        evidence is as it was recorded, and nothing is stored: stored verdicts contain no secrets.
+        """Return the sessions with the verdicts on their agents' calls, in the given order.
+        `progress` is called with the number of sessions judged so far and the number that had to be
+        judged. With `raw`, the evidence is as it was recorded, and nothing is stored: stored
+        verdicts contain no secrets.
         """
-        with_calls = {overview.session.id: overview for overview in overviews if overview.calls}
-        verdicts = {} if raw else self._store.verdicts.known(self._rules, [*with_calls])
-        missing = [overview for id_, overview in with_calls.items() if id_ not in verdicts]
-        can_store = not raw
+        with_calls = [overview.session.id for overview in overviews if overview.calls]
+        verdicts = {} if raw else self._store.verdicts.known(self._rules, with_calls)
+        missing = [one for one in overviews if one.calls and one.session.id not in verdicts]
         for start in range(0, len(missing), self._batch):
             judged = []
             for done, overview in enumerate(missing[start : start + self._batch], start=start + 1):
-                session_id = overview.session.id
-                # If it is gone, other ids may begin with its id.
-                with suppress(UnknownSession, AmbiguousSession):
-                    messages = list(self._store.sessions.messages(session_id))
-                    verdicts[session_id] = judged_calls(messages, self._judge, raw=raw)
-                    judged.append((session_id, overview.digest, verdicts[session_id]))
+                messages = list(self._store.sessions.messages(overview.session.id))
+                calls = judged_calls(messages, self._judge, raw=raw)
+                judged.append((overview.session.id, overview.digest, calls))
                 progress(done, len(missing))
-            try:
-                if can_store:
+            verdicts |= {session_id: calls for session_id, _, calls in judged}
+            if not raw:
+                with suppress(OutsideProblem):  # a database that must not be written to
                     self._store.verdicts.save(self._rules, judged)
-            except OutsideProblem as problem:
-                logger.info("Verdicts are not stored: %s", problem)
-                can_store = False
         return [
             judged_session(
                 overview.session, overview.messages, verdicts.get(overview.session.id, ())
             )
             for overview in overviews
-            if overview.session.id in verdicts or not overview.calls
         ]
 
     def segments(self, session_id: str) -> "tuple[list[CallSegment], str]":
@@ -165,13 +154,10 @@ class SessionJudge:
 
         chain, note = self._chain(self._store.sessions.get(session_id).session)
         overviews = [self._store.sessions.get(session.id) for session in chain]
-        counted = {overview.session.id: overview.generations for overview in overviews}
         parts: list[CallSegment] = []
         for judged in self.judged(overviews):
-            found = {call.generation for call in judged.calls}
-            if len(found) < counted[judged.id]:
-                messages = self._store.sessions.messages(judged.id)
-                found |= {message.generation for message in messages if not message.copied}
+            messages = self._store.sessions.messages(judged.id)
+            found = {message.generation for message in messages if not message.copied}
             generations = sorted(found) or [0]
             for number, generation in enumerate(generations, start=1):
                 part = f", part {number} of {len(generations)}" if len(generations) > 1 else ""
@@ -191,18 +177,13 @@ class SessionJudge:
                 f"Its parent {link.parent} is not stored, or the recorded links form a cycle, so "
                 "nothing is known before it."
             )
-        seen = {member.id for member in chain}
-        while len(chain) < LONGEST_LINEAGE:
-            later = [
-                child
-                for child in sessions.children(chain[-1].id)
-                if _continues(child) and child.id not in seen
-            ]
+        while True:
+            known = {member.id for member in chain}
+            children = sessions.children(chain[-1].id)
+            later = [one for one in children if _continues(one) and one.id not in known]
             if not later:
-                break
-            seen.add(later[0].id)
+                return chain, note
             chain.append(later[0])
-        return chain, note
 
 
 def _continues(session: Session) -> bool:

@@ -1,21 +1,27 @@
-"""The parts of calls that facts are made of: paths inside the project, names, forms of arguments.
-What does not look like one is not shown, so that no sentence can be passed off as a name.
+"""The parts of calls that facts are made of: commands, paths inside the project, names, forms of
+arguments. What does not look like one is not shown, so that no sentence can be passed off as a
+name.
 """
 
 import posixpath
 import re
-from functools import lru_cache
+from collections.abc import Set as AbstractSet
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+
 from journeyman.learning.agent_tools import (
+    Operation,
     file_path,
     find_call,
     operation_of,
     parse_arguments,
     shell_command,
 )
-from journeyman.records import Call
+from journeyman.learning.commands import Command, commands_of, subject_of
+from journeyman.records import Call, Verdict
 from journeyman.records.project import repository_folder
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.text.shell import pipelines
@@ -51,7 +57,58 @@ _CHANGE_OF_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
 _KEEPS_FOLDER = "Bash"
 """The tool of Claude Code, whose shell stays in the folder that a command changed to."""
 
+_JOINED = re.compile(r"\|(?!\|)|;|\|\|\s*(?:true|echo|:)")
+_FAILED = re.compile(
+    r"^(?:FAIL\b|FAILED\b|--- FAIL|.{0,80}\bERROR task failed|Traceback \(most recent"
+    r"|error(?:\[\w+\])?: |Error: |.{0,40}command not found|make: \*\*\*|npm ERR!)",
+    re.MULTILINE,
+)
+
 _TYPE_NAMES = {str: "text", int: "number", float: "number", bool: "true/false", list: "list"}
+
+
+class ServingCall(Struct, frozen=True, kw_only=True, dict=True):
+    """A call that served a request. A safe call does nothing that a person would have to confirm.
+    `folder` is where it ran, relative to the top folder; None if that is not known.
+    """
+
+    call: Call
+    verdict: Verdict
+    folder: str | None = ""
+    is_safe: bool = True
+
+    @cached_property
+    def is_ok(self) -> bool:
+        """Whether it worked, and no part failed that does not decide the exit code: before a pipe,
+        `;` or `|| true`.
+        """
+        hides_failure = _JOINED.search(self.line) and _FAILED.search(self.call.result or "")
+        return self.verdict.status == "ok" and not hides_failure
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it failed."""
+        return self.verdict.is_error
+
+    @property
+    def operation(self) -> Operation | None:
+        """What it does; None for a tool that is not known."""
+        return operation_of(self.call.tool, self.call.arguments)
+
+    @property
+    def line(self) -> str:
+        """Its command line; empty unless it ran one."""
+        return shell_command(self.call.tool, self.call.arguments)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands in its command line."""
+        return commands_of(self.line)
+
+
+def is_script_of(command: Command, scripts: AbstractSet[str]) -> bool:
+    """Whether a command runs one of these scripts, given by their names without folders."""
+    return subject_of(command.name).rpartition("/")[2] in scripts
 
 
 class Location:
@@ -101,15 +158,10 @@ def _root(cwd: str, project: str) -> str:
 
 def _relative(path: str, root: str) -> str | None:
     """Return a folder relative to the top folder; None if it is outside."""
-    if path.startswith("~"):
-        return None
-    if not root or not path.startswith("/"):
-        inside = posixpath.normpath(path or ".")
-    elif PurePosixPath(posixpath.normpath(path)).is_relative_to(root):
-        inside = posixpath.relpath(posixpath.normpath(path), root)
-    else:
-        return None
-    return None if inside.startswith("..") else "" if inside == "." else inside
+    inside = posixpath.normpath(path or ".")
+    if root and inside.startswith("/"):
+        inside = posixpath.relpath(inside, root)
+    return None if inside.startswith(("..", "~")) else "" if inside == "." else inside
 
 
 def path_inside(path: str, root: str, folder: str | None = "") -> str:

@@ -3,26 +3,21 @@ Only words of the calls are kept: the message of a failure is compared with them
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
-from journeyman.learning.agent_tools import (
-    KNOWN_TOOLS,
-    find_call,
-    operation_of,
-    shell_command,
-)
+from journeyman.learning.agent_tools import KNOWN_TOOLS, find_call, operation_of, shell_command
 from journeyman.learning.commands import (
     Command,
     check_kind,
-    commands_of,
     is_project_command,
     names_source,
     placed,
 )
-from journeyman.learning.requests import ServingCall
 from journeyman.learning.sanitizer import redacted_line
 from journeyman.learning.slots import (
     CHANGES,
+    ServingCall,
     is_sound,
     is_sound_path,
     operands,
@@ -75,24 +70,29 @@ _SUFFIX = re.compile(r"[\d.]*|js|w")
 
 
 def find_traps(
-    calls: Sequence[ServingCall], root: str, scripts: frozenset[str] = frozenset()
+    calls: Sequence[ServingCall], root: str, scripts: AbstractSet[str] = frozenset()
 ) -> Iterator[Trap]:
     """Yield the traps that calls met, in a project with this top folder. `scripts` are names of
     files that the session wrote itself.
     """
     for number, serving in enumerate(calls):
-        if serving.is_error:
-            later = calls[number + 1 : number + 1 + _WITHIN]
-            for reason, tool, failed, works in _Failure(serving, later, root, scripts).parts():
-                is_shown = is_sound_path if reason == "path" else is_sound
-                if failed and failed != works and len(failed) <= _LONGEST and is_shown(failed):
-                    remedy = works if is_shown(works) and not names_source(works) else ""
-                    yield Trap(reason, *map(redacted_line, (tool, failed, remedy)))
+        if not serving.is_error:
+            continue
+        later = calls[number + 1 : number + 1 + _WITHIN]
+        for tool, (reason, failed, works) in _Failure(serving, later, root, scripts).parts():
+            is_shown = is_sound_path if reason == "path" else is_sound
+            if failed and failed != works and len(failed) <= _LONGEST and is_shown(failed):
+                remedy = works if is_shown(works) and not names_source(works) else ""
+                yield Trap(reason, *map(redacted_line, (tool, failed, remedy)))
 
 
 def traps_of(call: Call, verdict: Verdict, root: str, folder: str | None) -> tuple[Trap, ...]:
     """Return the traps that one call met, without what came after it."""
-    return tuple(find_traps([ServingCall.alone(call, verdict, folder)], root))
+    return tuple(find_traps([ServingCall(call=call, verdict=verdict, folder=folder)], root))
+
+
+_Found = tuple[TrapReason, str, str]
+"""Why a call failed, the part of it that did, and what worked."""
 
 
 class _Failure:
@@ -103,38 +103,38 @@ class _Failure:
         serving: ServingCall,
         later: Sequence[ServingCall],
         root: str,
-        scripts: frozenset[str],
+        scripts: AbstractSet[str],
     ) -> None:
         self._serving, self._later = serving, later
         self._root, self._scripts = root, scripts
-        self._call = serving.call
-        self._result = head_and_tail(self._call.result or "", _MESSAGE)
-        self._line = shell_command(self._call.tool, self._call.arguments)
-        self._commands = commands_of(self._line)
+        self._result = head_and_tail(serving.call.result or "", _MESSAGE)
 
-    def parts(self) -> Iterator[tuple[TrapReason, str, str, str]]:
-        """Yield the reasons, tools, what failed, and what worked."""
-        tool, arguments = self._call.tool, self._call.arguments
-        if operation_of(tool, arguments) == "run":
-            for reason, find in _COMMAND_TRAPS.items():
-                if (found := find(self)) is not None:
-                    yield reason, SHELL, *found
-                    return
-            yield from (("path", SHELL, path, self._moved(path)) for path in self._missing_paths())
-        elif tool in KNOWN_TOOLS:
-            path = self._inside(_searched_path(self._call), self._serving)
+    def parts(self) -> Iterator[tuple[str, _Found]]:
+        """Yield the tool and what was found of each thing that failed. What is not defined below
+        the top folder may be defined in another.
+        """
+        call, verdict = self._serving.call, self._serving.verdict
+        if self._serving.operation == "run":
+            found = self._program()
+            if found is None and self._serving.folder == "":
+                found = self._task() or self._option()
+            if found:
+                yield SHELL, found
+            else:
+                yield from ((SHELL, self._path(path)) for path in self._missing_paths())
+        elif call.tool in KNOWN_TOOLS:
+            path = self._inside(_searched_path(call), self._serving)
             head = self._result[:500]
             if _NO_PATH.search(head) and "spawn" not in head and not self._is_own(path):
-                yield "path", SHELL, path, self._moved(path)
-        elif "invalid" in (self._serving.verdict.status, self._serving.verdict.kind[:7]):
-            same = (one.call for one in self._later if one.is_ok and one.call.tool == tool)
+                yield SHELL, self._path(path)
+        elif "invalid" in (verdict.status, verdict.kind[:7]):
+            same = (one.call for one in self._later if one.is_ok and one.call.tool == call.tool)
             works = next(same, None)
-            after = signature(works) if works else ""
-            if after:
-                yield "arguments", tool, signature(self._call), after
+            if works and (after := signature(works)):
+                yield call.tool, ("arguments", signature(call), after)
 
-    def program(self) -> tuple[str, str] | None:
-        """Return the program that is missing, and what worked; None if none is."""
+    def _program(self) -> _Found | None:
+        """Find the program that is missing."""
         for match in _NO_PROGRAM.finditer(self._result):
             program = next(filter(None, match.groups()))
             command = self._named(program, in_name=True)
@@ -142,45 +142,41 @@ class _Failure:
                 continue
             named = "" if match["c"] else self._named_alike(program)
             if named and sorted(named) == sorted(program):
-                return "", ""  # mistyped
+                return "program", "", ""  # mistyped
             # Whatever it was called with, its first word is what is missing.
             is_first = command.name.split()[0] == program
-            return program if named or is_first else command.name, named or self._same_end(
-                command.name
-            )
+            failed = program if named or is_first else command.name
+            return "program", failed, named or self._same_end(command.name)
         return None
 
-    def task(self) -> tuple[str, str] | None:
-        """Return the command whose task is not defined, and what worked; None if all are."""
-        for match in _NO_TASK.finditer(self._result) if self._is_at_top else ():
+    def _task(self) -> _Found | None:
+        """Find the command whose task is not defined."""
+        for match in _NO_TASK.finditer(self._result):
             if command := self._named(match["a"] or match["b"], in_name=True):
-                return command.name, self._same_end(command.name)
+                return "task", command.name, self._same_end(command.name)
         return None
 
-    def option(self) -> tuple[str, str] | None:
-        """Return the command with an option that it does not know, and what worked."""
-        for match in _NO_OPTION.finditer(self._result) if self._is_at_top else ():
+    def _option(self) -> _Found | None:
+        """Find the command with an option that it does not know."""
+        for match in _NO_OPTION.finditer(self._result):
             option = match["a"] or match["b"] or match["c"]
             if command := self._named(option, in_name=False):
-                return f"{command.name} {option}", self._without(command.name, option)
+                works = self._without(command.name, option)
+                return "option", f"{command.name} {option}", works
         return None
-
-    @property
-    def _is_at_top(self) -> bool:
-        """Whether it ran in the top folder: what one below does not define, another may."""
-        return self._serving.folder == ""
 
     def _named(self, word: str, *, in_name: bool) -> Command | None:
         """Return the command of the call that has a word in its name, or in its form."""
-        found = (
-            one for one in self._commands if word in (one.name if in_name else one.form).split()
-        )
-        return next(found, None)
+        for command in self._serving.commands:
+            if word in (command.name if in_name else command.form).split():
+                return command
+        return None
 
     def _missing_paths(self) -> Iterator[str]:
-        words = {word.strip("'\"") for words in pipelines(self._line) for word in words}
+        line = self._serving.line
+        words = {word.strip("'\"") for words in pipelines(line) for word in words}
         missing = [text for text in self._result.splitlines() if _NO_PATH.search(text)]
-        for word in sorted(words & {*operands(self._line)}):
+        for word in sorted(words & {*operands(line)}):
             path = self._inside(word, self._serving)
             if path and any(word in text for text in missing) and not self._is_own(path):
                 yield path
@@ -191,33 +187,28 @@ class _Failure:
     def _inside(self, path: str, serving: ServingCall) -> str:
         return path_inside(path, self._root, serving.folder)
 
-    def _moved(self, path: str) -> str:
-        """Return the first path with the same last part that a later call found."""
+    def _path(self, path: str) -> _Found:
+        """Return a missing path, and the first with the same last part that a later call found."""
         name = path.rpartition("/")[2]
-        for serving in self._later:
-            if serving.is_ok:
-                call = serving.call
-                found = operands(shell_command(call.tool, call.arguments))
-                for other in (_searched_path(call), *found):
-                    inside = self._inside(other, serving)
-                    if inside != path and inside.rpartition("/")[2] == name:
-                        return inside
-        return ""
+        for serving in self._later if path else ():
+            others = (_searched_path(serving.call), *operands(serving.line))
+            for other in others if serving.is_ok else ():
+                inside = self._inside(other, serving)
+                if inside != path and inside.rpartition("/")[2] == name:
+                    return "path", path, inside
+        return "path", path, ""
 
-    def _ran(self) -> Iterator[tuple[ServingCall, str]]:
+    def _ran(self) -> Iterator[ServingCall]:
         """Yield the later commands that no person would have to confirm."""
-        for serving in self._later:
-            line = shell_command(serving.call.tool, serving.call.arguments)
-            if line and serving.is_safe:
-                yield serving, line
+        return (serving for serving in self._later if serving.line and serving.is_safe)
 
     def _named_alike(self, program: str) -> str:
         """Return the program of a later command whose name is that of a missing one but for its
         folder or version, as `python3` for `python`, or has the same letters.
         """
         spaced = program.replace("-", " ")  # docker-compose
-        for serving, line in self._ran():
-            for words in pipelines(line) if serving.is_ok else ():
+        for serving in self._ran():
+            for words in pipelines(serving.line) if serving.is_ok else ():
                 other, bare = words[0], words[0].rpartition("/")[2]
                 is_alike = any(
                     long.startswith(short) and _SUFFIX.fullmatch(long.removeprefix(short))
@@ -233,12 +224,12 @@ class _Failure:
         """Return the command that ran in the place of one that does not exist: the first one that
         has an operand in common with it, or is a check of the same kind.
         """
-        about, kind = {*operands(self._line)}, check_kind(name)
-        for serving, line in self._ran():
+        about, kind = {*operands(self._serving.line)}, check_kind(name)
+        for serving in self._ran():
             found = head_and_tail(serving.call.result or "", _MESSAGE)
             if serving.folder is None or _NO_PROGRAM.search(found) or _NO_TASK.search(found):
                 continue
-            for command in commands_of(line):
+            for command in serving.commands:
                 is_same_kind = kind is not None and check_kind(command.name) == kind
                 is_about_same = bool(about & {*operands(command.form)})
                 is_own = is_about_same and is_project_command(command.name)
@@ -251,9 +242,9 @@ class _Failure:
         """Return how the command then worked without the option, with another in its place, or with
         it behind `--`.
         """
-        failed = {word for one in self._commands for word in one.form.split()}
-        for serving, line in self._ran():
-            for command in commands_of(line) if serving.is_ok else ():
+        failed = {word for one in self._serving.commands for word in one.form.split()}
+        for serving in self._ran():
+            for command in serving.commands if serving.is_ok else ():
                 words = command.form.split()
                 before = words[: words.index("--")] if "--" in words else words
                 added = {*words} - failed - {"--"}
@@ -261,13 +252,6 @@ class _Failure:
                 if command.name == name and option not in before and is_same:
                     return command.form
         return ""
-
-
-_COMMAND_TRAPS: dict[TrapReason, Callable[[_Failure], tuple[str, str] | None]] = {
-    "program": _Failure.program,
-    "task": _Failure.task,
-    "option": _Failure.option,
-}
 
 
 def head_and_tail(result: str, most: int = READ) -> str:

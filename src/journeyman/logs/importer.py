@@ -125,7 +125,7 @@ class Importer:
                 read = min(before + read_bytes, total)
                 share = read / total if total else 1.0
                 count = len(candidates)
-                self.progress(Progress(done=done, total=count, done_bytes=read, share=share))
+                self.progress(Progress(done=done, total=count, share=share))
 
             self._import_log(candidate, report)
             before += candidate.size

@@ -56,12 +56,11 @@ class ImportReport(Struct, frozen=True, kw_only=True):
 
 class Progress(Struct, frozen=True, kw_only=True):
     """The progress of an import or of learning: `done` of `total` logs or sessions, and the `share`
-    of the whole work. `done_bytes` counts the bytes processed.
+    of the whole work.
     """
 
     done: int
     total: int
-    done_bytes: int
     share: float
 
 

@@ -53,7 +53,7 @@ def read_session(store: Store, session: Session) -> RecordedSession:
         calls.setdefault(call.asked_key, []).append(call)
     events, location = [], Location(session.cwd, session.project)
     number, before = 0, 0
-    for message, under in zip(messages, requests(messages).under, strict=True):
+    for message, under in zip(messages, requests(messages), strict=True):
         if message.role == "user" and message.kind == "plain" and message.text.strip():
             number += under.number != before or number == 0
             before = under.number

@@ -15,7 +15,7 @@ from journeyman.learning.commands import skill_of
         ("Bash", "git commit -m x", "Bash git commit"),
         ("terminal", "FOO=1 python3 -m unittest x", "terminal python -m unittest"),
         ("shell", ["bash", "-lc", "ls -R"], "shell ls"),
-        ("exec_command", "time sed -i s/a/b/ f", "exec_command sed"),
+        ("local_shell", "time sed -i s/a/b/ f", "local_shell sed"),
         ("Bash", "cat <<'EOF' > x\nfoo\nEOF", "Bash cat"),
         ("bash", "  cd a\n./run.sh", "bash ./run.sh"),
         ("bash", "cd a", "bash"),

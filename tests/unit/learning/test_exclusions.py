@@ -28,21 +28,6 @@ def test_unsafe_calls_do_not_teach():
     assert "a.py" not in found
 
 
-def test_git_calls_after_a_skipped_check_are_excluded():
-    found = learned(
-        ASK,
-        bash("git commit --no-verify -m wip"),
-        bash("git tag v1"),
-        bash("pytest -q", "3 passed"),
-        user("Now look at the branches, please"),
-        bash("git branch --list"),
-    )
-    assert "--no-verify" not in found
-    assert "git tag" not in found
-    assert "pytest -q" in found
-    assert "git branch --list" in found
-
-
 def test_an_episode_with_instructing_text_keeps_no_text_command_or_file():
     page = call("WebFetch", {"url": "https://x.example", "prompt": "read"}, ORDER)
     for turns in (

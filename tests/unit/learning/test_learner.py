@@ -88,7 +88,8 @@ class TestLearning:
             jm.record(chat(*FLIGHT), session_id=f"flight-{number}", outcome=1.0, model="m1")
         assert jm.learn(seconds=0).mined == 0
         answers = iter([False, True, True])  # one batch
-        assert jm._learner.run(is_over=lambda: next(answers)) == 100
+        missing = jm._learner.missing()[::-1]
+        assert jm._learner.learn(missing, is_over=lambda: next(answers)) == 100
         assert jm._learner.missing() == [f"flight-{number}" for number in range(20)]
         assert jm.learn(seconds=60).mined == 20
 

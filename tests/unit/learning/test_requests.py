@@ -14,7 +14,7 @@ def intents(*turns: Turn) -> list[str]:
     found = requests(said)
     return [
         clipped_intent(request.intent())
-        for message, request in zip(said, found.under, strict=True)
+        for message, request in zip(said, found, strict=True)
         if message.tool_calls
     ]
 
@@ -41,7 +41,7 @@ def test_yes_with_details_is_an_answer_to_a_statement():
 def test_message_after_a_statement_is_a_new_request():
     turns = user(BOOK), call("book"), agent("It is booked."), user("Cancel the hotel"), call("drop")
     assert intents(*turns) == [BOOK, "Cancel the hotel"]
-    numbers = [one.number for one in requests(messages(*turns)).under]
+    numbers = [one.number for one in requests(messages(*turns))]
     assert (numbers[0], numbers[-1]) == (1, 2)
 
 
@@ -81,24 +81,21 @@ def test_program_messages_are_not_requests(turn):
     assert intents(turn, call("search", says="Looking.")) == [""]
 
 
-def test_end_mark_of_a_simulated_user_is_removed():
-    assert intents(user(f"{BOOK} ###STOP###"), call("search")) == [BOOK]
-
-
 @table("length", [50, 300, 5_000])
 def test_intent_length_is_limited(length):
     text = "word " * (length // 5)
-    for request in (UserRequest(text=text), UserRequest(text=text, answer=text)):
+    for answer in ("", text):
+        request = UserRequest(number=1, text=text, answer=answer)
         assert 0 < len(clipped_intent(request.intent())) <= INTENT_LIMIT
-    assert UserRequest(answer=text).intent() == ""
+    assert UserRequest(number=1, answer=text).intent() == ""
 
 
 def test_intent_is_trimmed():
     # An overlong word is truncated.
-    assert len(clipped_intent(UserRequest(text="x" * 9_000).intent())) == INTENT_LIMIT
+    assert len(clipped_intent(UserRequest(number=1, text="x" * 9_000).intent())) == INTENT_LIMIT
 
-    # Tags and lead-ins are removed.
-    text = "<pr_description>\nConsider the following PR description:\nCards lose digits <email:1>"
+    # Tags are removed.
+    text = "<pr_description>\nCards lose digits <email:1>"
     assert intents(user(text), call("read")) == ["Cards lose digits <email:1>"]
 
 
@@ -124,30 +121,33 @@ def test_editor_context_is_removed():
 
 
 def test_correction_restarts_the_request():
-    said = messages(user(BOOK), call("book"), user("No, to Bergen instead"), call("book"))
-    found = requests(said)
-    assert found.rejected == {1}
-    last = found.under[-1]
+    first, *_, last = requests(
+        messages(user(BOOK), call("book"), user("No, to Bergen instead"), call("x"))
+    )
+    assert first.is_rejected
     assert (last.number, last.text, last.answer) == (2, BOOK, "No, to Bergen instead")
     assert not last.is_withdrawal
 
 
 def test_withdrawal_ends_the_work():
-    found = requests(messages(user(BOOK), call("book"), user("Undo that."), call("drop")))
-    assert found.rejected == {1}
-    assert found.under[-1].is_withdrawal
+    first, *_, last = requests(messages(user(BOOK), call("book"), user("Undo that."), call("drop")))
+    assert first.is_rejected
+    assert last.is_withdrawal
 
 
-def test_nothing_is_rejected_before_any_work():
-    assert requests(messages(user(BOOK), user("No, to Bergen instead"))).rejected == frozenset()
-
-
-def test_no_to_a_question_is_an_answer():
-    turns = user(BOOK), call("book"), agent("Shall I add a bag?"), user("No, only hand luggage")
-    assert requests(messages(*turns)).rejected == frozenset()
+@table(
+    "turns",
+    [
+        (user(BOOK), user("No, to Bergen instead")),  # nothing was done
+        (user(BOOK), call("book"), agent("Shall I add a bag?"), user("No, only hand luggage")),
+    ],
+    ids=["before any work", "answer"],
+)
+def test_not_every_no_is_a_rejection(turns):
+    assert not any(request.is_rejected for request in requests(messages(*turns)))
 
 
 def test_interruption_counts_only_after_work_has_begun():
     stop = user("[Request interrupted by user for tool use]", kind="harness")
-    assert requests(messages(user(BOOK), call("book"), stop)).interrupted == {1}
-    assert requests(messages(user(BOOK), stop)).interrupted == frozenset()
+    assert requests(messages(user(BOOK), call("book"), stop))[0].is_interrupted
+    assert not requests(messages(user(BOOK), stop))[0].is_interrupted
