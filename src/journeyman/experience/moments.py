@@ -207,7 +207,7 @@ class Moments:
     def _why_silent(self, fact: Fact) -> str:
         if f"- {fact.text}\n" in self._checkout.playbook:
             return "the playbook in an instructions file says it"
-        return self._facts.why_silent(fact, self._checkout)
+        return self._checkout.why_silent(fact)
 
     def _is_told(self, kind: FactKind) -> bool:
         return self._kinds is None or kind in self._kinds
