@@ -266,7 +266,7 @@ class TestOpenings:
             ({"budget_tokens": 40}, "no room"),
             ({"max_patterns": 0}, "no room"),
             ({"tools": []}, "similar enough"),
-            ({"tools": [tool("drive")]}, "No earlier request with these tools"),
+            ({"tools": [tool("drive")]}, "no earlier request with tools that fit"),
         ],
         ids=["0", "40", "none", "no-tools", "other-tools"],
     )
