@@ -78,13 +78,13 @@ class OpeningBuilder:
             projects = []
         elif not own_only:
             projects.append("")
+        searched = [self._experiences.of(name, bots=bots) for name in projects]
 
         def within(limits: OpeningLimits) -> Opening:
             told = self._told(task, limits, moments, live)
             said = f"{told.preamble}\n\n{note(2, short=True)}"
             room = limits.tokens - note_tokens(said, self._count)
-            for name in projects:
-                experience = self._experiences.of(name, bots=bots)
+            for experience in searched:
                 choices = self._nearest(experience, task, replace(limits, tokens=room), live)
                 # Another project's calls are no help without their tools.
                 if choices or live is None:
@@ -94,11 +94,14 @@ class OpeningBuilder:
         opening = within(limits)
         if not opening.is_empty:
             return self._counted(opening)
-        if not within(replace(limits, tokens=UNLIMITED, most=EXAMPLES)).is_empty:
+        if (
+            not limits.tokens
+            or not within(replace(limits, tokens=UNLIMITED, most=EXAMPLES)).is_empty
+        ):
             most = f"{limits.tokens:,} tokens and {limits.most:,} examples"
             reason = f"The limits leave no room: at most {most}."
         else:
-            reason = self._why_empty(self._experiences.of(project, bots=bots))
+            reason = _why_empty(searched)
         return Opening(task=task, note=reason)
 
     def _told(
@@ -117,18 +120,6 @@ class OpeningBuilder:
             preamble="\n\n".join(filter(None, (start.text, asked.text))),
             facts=(*start.facts, *asked.facts),
         )
-
-    @staticmethod
-    def _why_empty(experience: Experience) -> str:
-        reason = "Nothing has been learned here yet: `journeyman learn` learns from sessions."
-        if experience.rows:
-            reason = (
-                "Nothing that is known fits this task here: `journeyman facts list` says why, and "
-                "no earlier request with tools that fit is similar enough."
-            )
-        if experience.bots:
-            reason += f" Sessions of bots left out: {experience.bots:,}; --bots includes them."
-        return reason
 
     def from_template(
         self, template: Template, task: str, limits: OpeningLimits, live: LiveTools | None = None
@@ -211,6 +202,18 @@ class OpeningBuilder:
             return opening
         tokens = sum(choice.tokens for choice in opening.choices)
         return replace(opening, tokens=tokens + note_tokens(opening.system, self._count))
+
+
+def _why_empty(searched: Sequence[Experience]) -> str:
+    reason = "Nothing was learned here yet, or all of it is known: see `journeyman learn`."
+    if any(one.rows for one in searched):
+        reason = (
+            "Nothing that is known fits this task here: `journeyman facts list` says why, and no "
+            "earlier request with tools that fit is similar enough."
+        )
+    if bots := max((one.bots for one in searched), default=0):
+        reason += f" Sessions of bots left out: {bots:,}; --bots includes them."
+    return reason
 
 
 def is_plain_call(step: Step) -> bool:
