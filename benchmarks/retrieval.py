@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from journeyman.experience.ranking import Bm25, Index
+from journeyman.experience.experience import Bm25, Index
 from journeyman.learning.search_keys import task_words, words
 from journeyman.models.embedder import Embedder
 
@@ -62,7 +62,7 @@ def searches(requests: list[str], actions: list[str]) -> dict[str, Search]:
 
     def ours(task: str) -> Order:
         vector = embedder.embed([task])[0]
-        found = index.nearest(vector, task_words(task), most=len(index))
+        found = index.nearest(vector, task_words(task), most=len(requests))
         return np.array([one.row for one in found])
 
     def by_words(task: str) -> Order:

@@ -2,7 +2,7 @@
 alternatives: nothing, the instructions files, the 20 most used commands, the files of the last 30
 commits, and the facts of another project.
 
-    python benchmarks/worth.py LOGS… [--cases] [--all-kinds]
+    python benchmarks/worth.py LOGS… [--cases]
 
 The same as `journeyman worth`, in a temporary home. It also prints every fact that was told at a
 call or after its failure, with what then happened, and asks each project 120 questions that have
@@ -17,7 +17,6 @@ from rich.console import Console
 
 from journeyman import Journeyman
 from journeyman.cli.worth import show_worth
-from journeyman.records.fact import FACT_KINDS
 
 _UNRELATED = Path(__file__).with_name("unrelated.txt")
 
@@ -28,7 +27,6 @@ def main() -> None:
     )
     parser.add_argument("logs", nargs="+", type=Path)
     parser.add_argument("--cases", action="store_true", help="print 20 sessions to read")
-    parser.add_argument("--all-kinds", action="store_true", help="also kinds that are off")
     asked = parser.parse_args()
     console = Console(highlight=False, width=100)
     questions = _UNRELATED.read_text(encoding="utf-8").splitlines()
@@ -38,8 +36,7 @@ def main() -> None:
     ):
         journeyman.import_logs(asked.logs)
         journeyman.learn()
-        kinds = FACT_KINDS if asked.all_kinds else ()
-        for worth in journeyman.worth(kinds=kinds, unrelated=questions):
+        for worth in journeyman.worth(unrelated=questions):
             show_worth(console, worth)
             alarms = f"{len(worth.alarms)} of {len(questions)}"
             console.print(f"unrelated requests with an answer: {alarms}")

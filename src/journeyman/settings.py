@@ -203,7 +203,7 @@ jobs.simple_provider  provider of that model; default: the default provider
 jobs.simple_words     longest prompt, in words, that counts as simple; default 28
 jobs.workers          maximum number of jobs that run at the same time; default 4
 hosts.start           on-demand or never: may a hook start `journeyman serve`; default on-demand
-hosts.facts           list of the kinds of facts that agents are told; place is off by default
+hosts.facts           list of the kinds of facts that agents are told, by default all
 hosts.budget_tokens   longest opening for a host, in tokens; default 1500
 hosts.subagents       true gives openings to subagents too; default false
 hosts.gate_tools      list of further tools that always need approval, such as mcp__github__*

@@ -290,7 +290,7 @@ class TestOpen:
         typed = tools if name == "-" else None
         told = asked_here(working, "open", TASK, "--tools", given, typed=typed)
         assert told.stdout == "[]\n"
-        assert "No earlier request with these tools" in told.stderr
+        assert "no earlier request with tools that fit" in told.stderr
 
     def test_escape_sequences_are_neutralised(self, learned: Command) -> None:
         task = "Rename the files"

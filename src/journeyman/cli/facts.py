@@ -246,5 +246,4 @@ TITLES = {
     "finding": "What linters and tests report",
     "continuity": "What the last sessions worked on",
     "preference": "What you want",
-    "place": "Files that requests mean",
 }

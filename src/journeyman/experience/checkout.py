@@ -9,6 +9,9 @@ import subprocess
 from functools import cached_property
 from pathlib import Path
 
+from journeyman.learning.commands import is_project_command, names_folder, subject_of
+from journeyman.records.fact import Fact
+
 INSTRUCTIONS = (
     *("CLAUDE.md", "AGENTS.md", "README.md", ".claude/CLAUDE.md", "GEMINI.md"),
     *("CLAUDE.local.md", "CONTRIBUTING.md"),
@@ -77,6 +80,29 @@ class Checkout:
     def has_task(self, _command: str) -> bool | None:
         """Return whether the task that a command runs is defined; None if that is not known."""
         return None
+
+    def why_silent(self, fact: Fact) -> str:
+        """Return why a fact is not told here; empty if it is."""
+        if (gone := self.why_gone(fact)) or fact.state == "pinned":
+            return gone
+        named = {"command": fact.subject, "trap": subject_of(fact.remedy)}.get(fact.kind)
+        return "an instructions file says it" if named and says(self.instructions, named) else ""
+
+    def why_gone(self, fact: Fact) -> str:
+        """Return why a fact does not hold here; empty if it does."""
+        if any(self.exists(path) is False for path in fact.present):
+            return "it names something that no longer exists"
+        if any(self.exists(path) is True for path in fact.absent):
+            return "what was missing exists now"
+        if fact.kind == "trap" and fact.target and self.is_installed(fact.target):
+            return "the program is installed now"
+        if fact.detail == "task" and self.has_task(fact.subject) is True:
+            return "the task exists now"
+        works = fact.subject if fact.kind == "command" else fact.remedy
+        is_here = works and is_project_command(works) and not names_folder(fact.detail)
+        if is_here and self.has_task(works) is False:
+            return "it names a task that no longer exists"
+        return ""
 
 
 class FolderCheckout(Checkout):

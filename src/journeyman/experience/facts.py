@@ -3,6 +3,8 @@ said, and which files its sessions worked on.
 """
 
 import math
+import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -13,23 +15,21 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from journeyman.experience.checkout import Checkout, says
-from journeyman.experience.command_forms import CONFIRMED, generalised, usual_form
 from journeyman.experience.continuity import (
     MAIN_BRANCHES,
     WorkedOn,
     likely_files,
     work_of_sessions,
 )
-from journeyman.experience.preferences import find_wishes
 from journeyman.learning.commands import (
     SCRIPT_RUNNERS,
     check_kind,
     is_project_command,
-    names_folder,
     placed,
     program_of,
     subject_of,
 )
+from journeyman.learning.search_keys import STOP_WORDS
 from journeyman.learning.traps import SHELL
 from journeyman.records import SessionId, TrapReason
 from journeyman.records.fact import (
@@ -42,7 +42,11 @@ from journeyman.records.fact import (
     fact_id,
 )
 from journeyman.records.session import BOT_PLATFORMS
+from journeyman.redaction.instructions import find_suspicion
 from journeyman.store.episodes import EpisodeRow
+
+CONFIRMED = 2
+"""The minimum number of sessions behind a fact."""
 
 HALF_LIFE = 40
 """After this many later sessions of the project, a session counts half: projects change."""
@@ -54,6 +58,26 @@ _FREQUENT = 0.05
 """The share of recent sessions from which a trap or a command is told at the start."""
 
 _SLOW_S = 5.0
+
+_TYPICAL, _TYPICAL_IF_PARTICULAR = 0.2, 0.5
+"""The share of the sessions with a command from which a form counts as the usual one; higher for a
+form that names a file or a number."""
+
+_PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
+_PIPE = " | "
+
+_ALIKE = 0.6
+"""The share of words from which two remarks say the same."""
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_WISHES = re.compile(
+    r"\b(?:don'?t|do not|never|always|instead|use|prefer|should(?:n'?t)?|must|avoid|rather|only"
+    r"|keep|without|no need|stop)\b",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(r"\b(?:don'?t|never|not|stop|avoid|without|no)\b", re.IGNORECASE)
+_EVERYDAY = STOP_WORDS | {"here", "again", "repo", "repository", "project", "told", "said"}
+_FEWEST_WORDS, _MOST_WORDS = 4, 40
 
 
 class Sighting(NamedTuple):
@@ -95,16 +119,20 @@ class ProjectFacts:
         """All facts but those of one moment, whether they hold in a checkout or not, the most
         useful of each kind first. Dropped ones and drafts are among them.
         """
-        commands = self._commands()
-        newer = {fact.subject: fact.last_at or 0.0 for fact in commands}
+        commands = {fact.subject: fact for fact in self._commands()}
         # Of two facts that disagree, the newer one is right.
-        known: dict[str, Fact] = {}
+        traps: dict[str, Fact] = {}
         for fact in self._traps():
-            if (fact.last_at or 0.0) >= newer.get(fact.subject, -math.inf):
-                known.setdefault(fact.subject, fact)
-        traps = [self._with_remedy(self._followed(one, known), commands) for one in known.values()]
-        facts = [fact for fact in commands if not _is_outdated(fact, known)]
-        facts += [*traps, *self._findings(), *self._preferences()]
+            if not _is_newer(commands.get(fact.subject), fact):
+                traps.setdefault(fact.subject, fact)
+        facts = [
+            fact
+            for fact in commands.values()
+            if fact.subject not in traps
+            and not _is_newer(traps.get(fact.subject.partition(" ")[0]), fact)
+        ]
+        facts += [_with_remedy(fact, commands, traps) for fact in traps.values()]
+        facts += [*self._findings(), *self._preferences()]
         decided = map(self._decided, facts)
         return tuple(
             fact
@@ -128,52 +156,21 @@ class ProjectFacts:
         return tuple(
             fact
             for fact in self.all
-            if fact.state in ("known", "pinned") and self.why_silent(fact, checkout) == ""
+            if fact.state in ("known", "pinned") and not checkout.why_silent(fact)
         )
-
-    def why_silent(self, fact: Fact, checkout: Checkout) -> str:
-        """Return why a fact is not told in this checkout; empty if it is."""
-        if gone := self._why_gone(fact, checkout):
-            return gone
-        if fact.state == "pinned":
-            return ""
-        written = checkout.instructions
-        if fact.kind == "command" and says(written, fact.subject):
-            return "an instructions file says it"
-        if fact.kind == "trap" and fact.remedy and says(written, subject_of(fact.remedy)):
-            return "an instructions file says it"
-        return ""
-
-    @staticmethod
-    def _why_gone(fact: Fact, checkout: Checkout) -> str:
-        """Return why a fact does not hold in this checkout; empty if it does."""
-        if any(checkout.exists(path) is False for path in fact.present):
-            return "it names something that no longer exists"
-        if any(checkout.exists(path) is True for path in fact.absent):
-            return "what was missing exists now"
-        if fact.kind == "trap" and fact.target and checkout.is_installed(fact.target):
-            return "the program is installed now"
-        if fact.detail == "task" and checkout.has_task(fact.subject) is True:
-            return "the task exists now"
-        works = fact.subject if fact.kind == "command" else fact.remedy
-        is_here = works and is_project_command(works) and not names_folder(fact.detail)
-        if is_here and checkout.has_task(works) is False:
-            return "it names a task that no longer exists"
-        return ""
 
     def corrections(self, checkout: Checkout) -> tuple[Correction, ...]:
         """Return where an instructions file names a command that fails here."""
         found = []
         for fact in self.all:
-            if self._why_gone(fact, checkout):
-                continue
-            if fact.kind == "trap" and fact.tool == SHELL and fact.remedy and not fact.absent:
+            is_trap = fact.kind == "trap" and fact.tool == SHELL and fact.remedy
+            if is_trap and fact.state != "dropped" and not (fact.absent or checkout.why_gone(fact)):
                 for file, text in checkout.instructions.items():
-                    if fact.state != "dropped" and says({file: text}, fact.subject):
+                    if says({file: text}, fact.subject):
                         found.append(Correction(file=file, says=fact.subject, fact=fact))
         return tuple(found)
 
-    def weight_of(self, sightings: Iterable[Sighting]) -> float:
+    def _weight_of(self, sightings: Iterable[Sighting]) -> float:
         sessions = {sighting.row.session for sighting in sightings}
         return round(sum(self._weights[session] for session in sorted(sessions)), 4)
 
@@ -226,7 +223,7 @@ class ProjectFacts:
             times=len(sightings),
             first_at=min(times, default=None),
             last_at=max(times, default=None),
-            weight=self.weight_of(sightings),
+            weight=self._weight_of(sightings),
             **more,
         )
 
@@ -241,7 +238,7 @@ class ProjectFacts:
             clean = [one for one in seen if not one.row.observed.tainted]
             if len({one.row.session for one in clean}) >= least:
                 kept[key] = clean
-        weights = {key: self.weight_of(seen) for key, seen in kept.items()}
+        weights = {key: self._weight_of(seen) for key, seen in kept.items()}
         for key in sorted(kept, key=lambda one: (-weights[one], str(one))):
             yield key, kept[key]
 
@@ -253,20 +250,17 @@ class ProjectFacts:
                     uses[use.folder, subject_of(use.name)].append(Sighting(row, use))
         facts = []
         for (folder, name), seen in self._confirmed(uses):
-            form, subject = (
-                placed(usual_form(((row.session, use.form) for row, use in seen)), folder),
-                placed(name, folder),
-            )
+            form = placed(usual_form((row.session, use.form) for row, use in seen), folder)
             if form == placed("", folder):
                 continue
             seconds = median([use.seconds for _, use in seen if use.seconds] or [0.0])
             took = f" ({_duration(seconds)})" if seconds >= _SLOW_S else ""
-            script = name.partition(" ")[0] if "/" in name.partition(" ")[0] else ""
-            if not script and subject_of(seen[0].item.name) != seen[0].item.name:
-                script = name
-            paths = [f"{folder}/{script}" if folder else script] if script else []
-            present = tuple(paths or filter(None, [folder]))
-            more = {"present": present, "detail": form}
+            program = name.partition(" ")[0]
+            is_run = subject_of(seen[0].item.name) != seen[0].item.name  # by an interpreter
+            script = program if "/" in program else name if is_run else ""
+            path = posixpath.join(folder, script).rstrip("/")
+            more = {"present": (path,) if path else (), "detail": form}
+            subject = placed(name, folder)
             facts.append(self._fact("command", subject, f"`{form}`{took}", seen, **more))
         return facts
 
@@ -286,7 +280,6 @@ class ProjectFacts:
             since = [one for one in worked[failed] if (one.row.at or 0.0) >= min(times)]
             if reason in ("program", "task") and len(since) >= len(sightings):
                 continue
-            # Of two facts that disagree, the newer one is right.
             later = {one.row.session for one in since if (one.row.at or 0.0) > max(times)}
             if len(later) >= CONFIRMED:
                 continue
@@ -295,13 +288,13 @@ class ProjectFacts:
                 if trap.works:
                     remedies[trap.works].add(row.session)
             works = max(remedies, key=lambda one: (len(remedies[one]), one), default="")
-            if works and len(remedies[works]) < CONFIRMED and reason != "path":
+            if reason != "path" and len(remedies[works]) < CONFIRMED:
                 works = ""
             forms = sorted({one.item.failed for one in sightings})
             fact = self._fact(
                 "trap",
                 failed if tool == SHELL else f"{tool}({failed})",
-                _trap_text(reason, tool, forms, works),
+                ", ".join(f"`{form}`" for form in forms),
                 sightings,
                 detail=reason,
                 remedy=works,
@@ -312,27 +305,6 @@ class ProjectFacts:
             )
             facts.append(fact)
         return facts
-
-    def _with_remedy(self, fact: Fact, commands: Sequence[Fact]) -> Fact:
-        """Return a trap with the usual form of the command that works instead."""
-        subject = subject_of(fact.remedy) if fact.remedy else ""
-        known = next((one for one in commands if one.subject == subject), None)
-        if known is None or fact.detail not in ("program", "task"):
-            return fact
-        is_runner = fact.subject in SCRIPT_RUNNERS  # what it ran there is not what it is for
-        form = generalised(known.detail) if is_runner else known.detail
-        text = fact.text.replace(f"`{fact.remedy}`", f"`{form}`")
-        return replace(fact, text=text, present=known.present)
-
-    @staticmethod
-    def _followed(fact: Fact, traps: Mapping[str, Fact]) -> Fact:
-        """Return a trap with what works in the place of a remedy that fails itself by now."""
-        newer = traps.get(subject_of(fact.remedy)) if fact.remedy else None
-        if newer is None or (newer.last_at or 0.0) < (fact.last_at or 0.0):
-            return fact
-        remedy = newer.remedy if newer.remedy != fact.subject else ""
-        text = fact.text.partition(" (")[0] + (f" (instead: `{remedy}`)" if remedy else "")
-        return replace(fact, text=text, remedy=remedy, present=())
 
     def _findings(self) -> list[Fact]:
         seen: defaultdict[str, list[Sighting]] = defaultdict(list)
@@ -358,8 +330,8 @@ class ProjectFacts:
         What a second session repeats is known.
         """
         facts = []
-        for remark, rows in find_wishes(self.rows):
-            sightings = [Sighting(row, remark) for row in rows]
+        for sightings in _find_wishes(self.rows):
+            remark = sightings[0].item
             fact = self._fact("preference", remark.words, f'"{_quotable(remark.words)}"', sightings)
             state: FactState = "known" if len(fact.sessions) >= CONFIRMED else "draft"
             facts.append(replace(fact, state=state, tool=remark.tool, target=remark.target))
@@ -379,21 +351,64 @@ class ProjectFacts:
         return [*told, *facts]
 
 
-def _is_outdated(command: Fact, traps: Mapping[str, Fact]) -> bool:
-    """Whether a command, or the program that it starts, is known to fail by now."""
-    program = traps.get(command.subject.partition(" ")[0])
-    is_gone = program is not None and (program.last_at or 0.0) > (command.last_at or 0.0)
-    return command.subject in traps or is_gone
+def _is_newer(one: Fact | None, other: Fact) -> bool:
+    return one is not None and (one.last_at or 0.0) > (other.last_at or 0.0)
 
 
-def _trap_text(reason: str, tool: str, forms: Sequence[str], works: str) -> str:
-    failed = ", ".join(f"`{form}`" for form in forms)
-    if reason == "path":
-        return f"{failed} does not exist" + (f" (it is `{works}`)" if works else "")
-    if reason == "arguments":
-        return f"`{tool}` with ({forms[0]}), instead of ({works})"
-    why = f"no such {reason}" if reason in ("option", "task") else "not available"
-    return f"{failed} ({f'instead: `{works}`' if works else why})"
+def _with_remedy(trap: Fact, commands: Mapping[str, Fact], traps: Mapping[str, Fact]) -> Fact:
+    """Return a trap, whose text names only what failed, with what works instead by now, in its
+    usual form.
+    """
+    remedy, present = trap.remedy, trap.present
+    failing = traps.get(subject_of(remedy))
+    if failing is not None and not _is_newer(trap, failing):
+        remedy, present = failing.remedy if failing.remedy != trap.subject else "", ()
+    shown = remedy
+    command = commands.get(subject_of(remedy))
+    if command is not None and trap.detail in ("program", "task"):
+        is_runner = trap.subject in SCRIPT_RUNNERS  # what it ran there is not what it is for
+        shown = generalised(command.detail) if is_runner else command.detail
+        present = command.present
+    text = _trap_text(trap, shown)
+    return replace(trap, text=text, remedy=remedy, present=present)
+
+
+def _trap_text(trap: Fact, works: str) -> str:
+    if trap.detail == "path":
+        return f"{trap.text} does not exist" + (f" (it is `{works}`)" if works else "")
+    if trap.detail == "arguments":
+        return f"`{trap.tool}` with ({trap.text.strip('`')}), instead of ({works})"
+    why = f"no such {trap.detail}" if trap.detail in ("option", "task") else "not available"
+    return f"{trap.text} ({f'instead: `{works}`' if works else why})"
+
+
+def _find_wishes(rows: Iterable[EpisodeRow]) -> list[list[Sighting]]:
+    """Return what people want, each with all that say the same, the first said first, whatever the
+    order of learning.
+    """
+    groups: list[tuple[set[str], bool, list[Sighting]]] = []
+    people = [row for row in rows if row.platform.lower() not in BOT_PLATFORMS]
+    for row in sorted(people, key=lambda row: (row.at or 0.0, row.session, row.row)):
+        for remark in row.observed.remarks:
+            text = remark.words
+            about = {*_WORD.findall(_WISHES.sub(" ", text.casefold()))} - _EVERYDAY
+            if not (about and _is_wish(text)):
+                continue
+            forbids = _FORBIDS.search(text) is not None
+            for others, is_ban, said in groups:
+                if is_ban == forbids and len(about & others) >= _ALIKE * len(about | others):
+                    said.append(Sighting(row, remark))
+                    break
+            else:
+                groups.append((about, forbids, [Sighting(row, remark)]))
+    return [said for *_, said in groups]
+
+
+def _is_wish(text: str) -> bool:
+    is_short = _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS
+    return (
+        is_short and _WISHES.search(text) is not None and not find_suspicion((), requests=(text,))
+    )
 
 
 def _quotable(words: str) -> str:
@@ -434,3 +449,37 @@ def first(facts: Iterable[Fact], kind: FactKind, most: int) -> list[Fact]:
         (fact for fact in facts if fact.kind == kind), key=lambda fact: fact.state != "pinned"
     )
     return list(islice(found, most))
+
+
+def usual_form(uses: Iterable[tuple[SessionId, str]]) -> str:
+    """Return how a command is usually written, by sessions. If no form is usual, omit what is
+    particular to each use. A form of a single session is not shown: that several sessions use a
+    command does not vouch for what one of them added.
+    """
+    forms: defaultdict[str, set[SessionId]] = defaultdict(set)
+    for session, written in uses:
+        forms[written.partition(_PIPE)[0].removesuffix("2>&1").rstrip()].add(session)
+    total = len(set().union(*forms.values()))
+    form = _most_used(forms)
+    share = _TYPICAL if generalised(form) == form else _TYPICAL_IF_PARTICULAR
+    if len(forms[form]) < max(CONFIRMED, share * total) and len(forms) > 1:
+        general: defaultdict[str, set[SessionId]] = defaultdict(set)
+        for specific, sessions in forms.items():
+            general[generalised(specific)] |= sessions
+        forms, form = general, _most_used(general)
+    return form if len(forms[form]) >= CONFIRMED else ""
+
+
+def _most_used(forms: Mapping[str, set[SessionId]]) -> str:
+    return min(forms, key=lambda form: (-len(forms[form]), form))
+
+
+def generalised(form: str) -> str:
+    """Return a form without what names a file, a number or a value of its own."""
+    words: list[str] = []
+    for number, word in enumerate(form.split(" ")):
+        is_program = number == 0 or (number == 1 and subject_of(form) != form)
+        shown = "…" if not is_program and _PARTICULAR.fullmatch(word) else word
+        if not (shown == "…" and words and words[-1] == "…"):
+            words.append(shown)
+    return " ".join(words)

@@ -12,15 +12,17 @@ from typing import Unpack
 
 from msgspec.structs import replace
 
-from journeyman.experience.names import (
+from journeyman.experience.opening import why_not_shown
+from journeyman.experience.template_files import (
     LONGEST_NAME,
     checked_tags,
     checked_template,
     checked_template_name,
     checked_type,
+    decode,
+    encode,
     parse_reference,
 )
-from journeyman.experience.opening import why_not_shown
 from journeyman.learning.episodes import NOT_LEARNED_REASONS
 from journeyman.learning.examples import CountTokens, example_tokens, merged_patterns
 from journeyman.learning.learner import Learner
@@ -46,9 +48,6 @@ from journeyman.store.store import Store
 
 JudgeSessions = Callable[[Sequence[SessionOverview]], list[JudgedSession]]
 Progress = Callable[[int, int], None]
-
-_NAME = re.compile(r"[\w.:/@+ -]{1,80}")
-"""Accepted names of models and recorders in a file."""
 
 
 class Library:
@@ -90,8 +89,6 @@ class Library:
         name = checked_template_name(name)
         previous = self._store.templates.find(name) or Template(name=name)
         kept_tags = previous.tags if tags is None else checked_tags(tags)
-        if min(max_sessions, max_patterns) < 1:
-            raise WrongInput("max_sessions and max_patterns must be 1 or more.")
         scanned, qualified = self._qualified(filters, max_sessions, progress)
         patterns = self._patterns([overview.session.id for overview in qualified])
         if not patterns and not scanned:
@@ -141,8 +138,6 @@ class Library:
                 "A template without a session needs a name and an addendum. Pass --name and "
                 "--addendum, or a session."
             )
-        if max_examples < 1:
-            raise WrongInput("max_examples must be 1 or more.")
         sessions = [] if overview is None else [overview]
         template = Template(
             name=checked_template_name(name),
@@ -256,8 +251,6 @@ class Library:
 
     def export(self, reference: str) -> bytes:
         """Return a template as a file."""
-        from journeyman.experience.template_files import encode  # noqa: PLC0415 - files are rare
-
         return encode(self.redacted(reference))
 
     def import_file(
@@ -273,8 +266,6 @@ class Library:
         same name is not touched, unless `replace_existing` makes this its next version. Raises
         BadTemplate, and stores nothing then.
         """
-        from journeyman.experience.template_files import decode  # noqa: PLC0415 - files are rare
-
         decoded = decode(data, name=name)
         imported = decoded.template
         patterns, unfit = self._cleaned(imported.patterns)
@@ -302,16 +293,14 @@ class Library:
         """Store the templates in the JSON files of a folder, each as `import_file` does. A file
         that cannot be imported is left out. Raises BadTemplate if that is all of them.
         """
-        from journeyman.experience.template_files import LARGEST_FILE  # noqa: PLC0415 - files are rare
-
         imported: list[ImportedTemplate] = []
         failed: dict[str, str] = {}
         for file in sorted(file for file in folder.glob("*.json") if file.is_file()):
             try:
-                with file.open("rb") as opened:
-                    data = opened.read(LARGEST_FILE + 1)
                 template = self.import_file(
-                    data, replace_existing=replace_existing, with_addendum=with_addendum
+                    file.read_bytes(),
+                    replace_existing=replace_existing,
+                    with_addendum=with_addendum,
                 )
                 imported.append(template)
             except (BadTemplate, OSError) as error:
@@ -332,13 +321,7 @@ class Library:
             intent, steps, suspicion = cleaned(pattern.intent, pattern.steps)
             decisions = [why_unsafe(step.tool, step.arguments) for step in pattern.steps]
             problem = suspicion or next(filter(None, decisions), None)
-            clean = replace(
-                pattern,
-                intent=intent,
-                steps=steps,
-                source=pattern.source if _NAME.fullmatch(pattern.source) else "",
-                sessions=tuple(id_ for id_ in pattern.sessions if _NAME.fullmatch(id_)),
-            )
+            clean = replace(pattern, intent=intent, steps=steps)
             if reason := problem.reason if problem else why_not_shown(clean):
                 unfit.append(f"pattern {number}: {reason}")
             else:

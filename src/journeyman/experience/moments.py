@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from journeyman.experience.checkout import Checkout
-from journeyman.experience.continuity import words_in
 from journeyman.experience.facts import ProjectFacts, by_folder, first
 from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
 from journeyman.learning.commands import (
@@ -49,7 +48,7 @@ class Allowance(NamedTuple):
 
 MOMENTS: dict[Moment, Allowance] = {
     "start": Allowance(("preference", "continuity", "command", "trap", "finding"), 264),
-    "prompt": Allowance(("trap", "place"), 120),
+    "prompt": Allowance(("trap",), 120),
     "call": Allowance(("preference", "trap", "finding"), 120),
     "failure": Allowance(("trap",), 80),
     "compaction": Allowance(("command", "continuity"), 200),
@@ -57,7 +56,7 @@ MOMENTS: dict[Moment, Allowance] = {
 
 _MOST_PER_PROMPT = 2
 _MOST: dict[FactKind, int] = {"preference": 5, "command": 6, "trap": 6, "finding": 15}
-_MOST_FILES, _MOST_PLACES = 10, 4
+_MOST_FILES = 10
 _LONGEST_REQUEST = 160
 _TITLES: dict[FactKind, str] = {
     "preference": "Wanted here",
@@ -66,24 +65,14 @@ _TITLES: dict[FactKind, str] = {
     "finding": "Lint rules most often broken here",
 }
 
-_CODE = re.compile(
-    r"`([^`\n]{2,120})`|(\S*[\w)][_./-]\w\S*|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*)"
-)
-_RARE = 0.05
-"""The largest share of the files whose names may share the rarest word of a name."""
-
 _NO_CODE = frozenset(("md", "txt", "rst", "json", "toml", "yaml", "yml"))
 """Endings of files in which linters of code report nothing."""
 
 _MAKES = re.compile(r"\b(?:create|add|write|new|make|generate|start)\b", re.IGNORECASE)
 """What asks for a file that need not exist."""
 
-_LONGEST_NAMING = 1_500
-"""A longer request, such as a plan, names its files itself."""
-
-
-Section = tuple[str, Sequence[tuple[str, Fact | None]]]
-"""A title, and the texts under it, each with its fact."""
+Section = tuple[str, Sequence[Fact]]
+"""A title, and the facts under it."""
 
 
 class Advice(Struct, frozen=True, kw_only=True):
@@ -140,11 +129,9 @@ class Moments:
         sections: list[Section] = []
         for kind in MOMENTS["start"].kinds:
             if kind == "continuity":
-                facts = self._continuity() if self._is_told(kind) else []
-                sections += _one_each(facts)
+                sections += _one_each(self._continuity() if self._is_told(kind) else [])
             else:
-                found = first(known, kind, _MOST[kind])
-                sections.append((_TITLES[kind], [(fact.text, fact) for fact in found]))
+                sections.append((_TITLES[kind], first(known, kind, _MOST[kind])))
         return self._advice("start", sections, tokens)
 
     def _may_start(self, fact: Fact, tools: Collection[str]) -> bool:
@@ -162,10 +149,8 @@ class Moments:
         """Return at most two facts that a request needs and the session has not seen."""
         words = {word.strip(".,:;!?()'\"`") for word in text.split()}
         named = [fact for fact in self._holding if _is_named(fact, text, words)]
-        found = [*named, *(self._places(text) if self._is_told("place") else ())]
-        new = [fact for fact in found if fact.id not in shown]
-        needed = [fact for kind in MOMENTS["prompt"].kinds for fact in new if fact.kind == kind]
-        return self._advice("prompt", _one_each(needed[:_MOST_PER_PROMPT]), tokens)
+        new = [fact for fact in named if fact.id not in shown]
+        return self._advice("prompt", _one_each(new[:_MOST_PER_PROMPT]), tokens)
 
     def call(self, call: Call, told: AbstractSet[str] = frozenset()) -> Advice:
         """Return what is known against exactly this call, unless it was `told` at a call before;
@@ -179,8 +164,9 @@ class Moments:
         ]
         if any(fact.id in told for fact in rules):
             return Advice(moment="call")
-        listed = [(fact.text, fact) for fact in first(rules, "finding", _MOST["finding"])]
-        return self._advice("call", [(_TITLES["finding"], listed)])
+        return self._advice(
+            "call", [(_TITLES["finding"], first(rules, "finding", _MOST["finding"]))]
+        )
 
     def failure(self, call: Call, told: AbstractSet[str] = frozenset()) -> Advice:
         """Return what works in the place of a call that has just failed, unless it was `told` at a
@@ -201,15 +187,16 @@ class Moments:
         forms = [form for form, _ in uses.most_common(_MOST["command"])]
         checks = [seen.check for seen in own if seen.check is not None]
         changed = [file.path for seen in own for file in seen.files if file.changed]
-        sections: list[Section] = [("Commands that worked", [(f"`{one}`", None) for one in forms])]
+        worked = [_own_fact("command", form, f"`{form}`") for form in forms]
+        sections: list[Section] = [("Commands that worked", worked)]
         if checks and not checks[-1].worked:
-            sections.append(("", [(f"The last `{checks[-1].command}` failed.", None)]))
+            failed = f"The last `{checks[-1].command}` failed."
+            sections.append(("", [_own_fact("continuity", "check", failed)]))
         if changed:
-            latest = [*dict.fromkeys(reversed(changed))][:_MOST_FILES]
-            sections.append(("Changed so far", [(by_folder(latest), None)]))
-        advice = self._advice("compaction", sections)
-        text = "\n\n".join(filter(None, (start, advice.text)))
-        return Advice(moment="compaction", facts=advice.facts, text=text)
+            latest = by_folder([*dict.fromkeys(reversed(changed))][:_MOST_FILES])
+            sections.append(("Changed so far", [_own_fact("continuity", "files", latest)]))
+        own_part = self._advice("compaction", sections).text
+        return Advice(moment="compaction", text="\n\n".join(filter(None, (start, own_part))))
 
     def reasons(self) -> dict[str, str]:
         """Return why each fact of the project is not told at the moment."""
@@ -217,21 +204,21 @@ class Moments:
 
     @cached_property
     def _holding(self) -> tuple[Fact, ...]:
-        found = (fact for fact in self._facts.all if fact.state in ("known", "pinned"))
-        told = (fact for fact in found if self._is_told(fact.kind))
-        return tuple(fact for fact in told if not self._why_silent(fact))
+        return tuple(
+            fact
+            for fact in self._facts.all
+            if fact.state in ("known", "pinned")
+            and self._is_told(fact.kind)
+            and not self._why_silent(fact)
+        )
 
     def _why_silent(self, fact: Fact) -> str:
         if f"- {fact.text}\n" in self._checkout.playbook:
             return "the playbook in an instructions file says it"
-        return self._facts.why_silent(fact, self._checkout)
+        return self._checkout.why_silent(fact)
 
     def _is_told(self, kind: FactKind) -> bool:
         return self._kinds is None or kind in self._kinds
-
-    @cached_property
-    def _likely_files(self) -> list[str]:
-        return self._facts.likely_files(self._branch, self._person)
 
     def _continuity(self) -> list[Fact]:
         """Return what the last session on this branch asked for and how its last check ended, the
@@ -245,14 +232,18 @@ class Moments:
                 said = truncate(request, _LONGEST_REQUEST).replace('"', "'")
                 ended = "worked" if last.check_worked else "failed"
                 check = f" Its last `{last.check}` {ended}." if last.check else ""
-                text = (
-                    f'The last session on this branch{_date(last.at)} was asked: "{said}".{check}'
-                )
+                day = last.at and f" ({datetime.fromtimestamp(last.at, UTC):%Y-%m-%d})"
+                text = f'The last session on this branch{day or ""} was asked: "{said}".{check}'
                 facts.append(_own_fact("continuity", f"branch {self._branch}", text))
-        likely = (path for path in self._likely_files if self._checkout.exists(path) is not False)
         own = self._facts.files_of_branch(self._branch)
-        files = [*islice((path for path in likely if path in own or not own), _MOST_FILES)]
-        if files and (own or self._knows_person):
+        likely = (
+            path
+            for path in self._facts.likely_files(self._branch, self._person)
+            if (path in own or not own) and self._checkout.exists(path) is not False
+        )
+        files = [*islice(likely, _MOST_FILES)]
+        people = {one.person for one in self._facts.worked_on} - {""}
+        if files and (own or self._person in people):
             where = "in this branch" if own else "in recent sessions"
             text = f"Files worked on {where}: {by_folder(files)}"
             changed = self._checkout.uncommitted()
@@ -260,49 +251,6 @@ class Moments:
                 text += f". Not committed: {uncommitted}"
             facts.append(_own_fact("continuity", "files", text, present=tuple(files)))
         return facts
-
-    @cached_property
-    def _knows_person(self) -> bool:
-        return bool(self._person) and any(
-            one.person == self._person for one in self._facts.worked_on
-        )
-
-    def _places(self, text: str) -> list[Fact]:
-        """Return the files that a request names without saying where they are: by their names, or
-        by all words of their names inside names of code. On recorded sessions half of these were
-        then used, of files that share only plain words with a request one in twenty.
-        """
-        if len(text) > _LONGEST_NAMING:
-            return []
-        named = [match[1] or match[2] for match in _CODE.finditer(text)]
-        words = {word for name in named for word in words_in(name)}
-        found = []
-        for path in self._likely_files:
-            name = path.rpartition("/")[2]
-            stem = words_in(name.partition(".")[0])
-            is_named = name in named or (len(stem) > 1 and stem <= words)
-            if (
-                is_named
-                and path not in text
-                and self._is_rare(stem)
-                and self._checkout.exists(path)
-            ):
-                found.append(path)
-        if not 0 < len(found) <= _MOST_PLACES:  # a name of many files names none
-            return []
-        text = f"This request may mean: {by_folder(found)}"
-        return [_own_fact("place", " ".join(found), text, present=tuple(found))]
-
-    @cached_property
-    def _name_words(self) -> Counter[str]:
-        return Counter(
-            word for path in self._likely_files for word in words_in(path.rpartition("/")[2])
-        )
-
-    def _is_rare(self, stem: AbstractSet[str]) -> bool:
-        """Whether a word of a file's name is in the names of few other files."""
-        count = min((self._name_words[word] for word in stem), default=0)
-        return count <= max(2, _RARE * len(self._likely_files))
 
     def _changes_code(self, call: Call) -> bool:
         path = file_path(call.tool, call.arguments)
@@ -350,14 +298,12 @@ class Moments:
         facts: list[Fact] = []
         for title, parts in sections:
             line = ""
-            for text, fact in parts:
-                longer = (
-                    f"{line}; {text}" if line else f"- {title}: {text}" if title else f"- {text}"
-                )
-                if self._count("\n".join((head, *lines, longer))) > most:
-                    continue
-                line = longer
-                facts += [fact] if fact else []
+            for fact in parts:
+                begun = line or (f"- {title}:" if title else "-")
+                longer = f"{begun}{';' if line else ''} {fact.text}"
+                if self._count("\n".join((head, *lines, longer))) <= most:
+                    line = longer
+                    facts.append(fact)
             lines += [line] if line else []
         if not lines:
             return Advice(moment=moment)
@@ -376,12 +322,7 @@ class Moments:
 
 
 def _one_each(facts: Iterable[Fact]) -> list[Section]:
-    return [(_TITLES.get(fact.kind, ""), [(fact.text, fact)]) for fact in facts]
-
-
-def _date(at: float | None) -> str:
-    """Return a day in brackets; empty if it is not known."""
-    return "" if at is None else f" ({datetime.fromtimestamp(at, UTC):%Y-%m-%d})"
+    return [(_TITLES.get(fact.kind, ""), [fact]) for fact in facts]
 
 
 def _own_fact(kind: FactKind, subject: str, text: str, present: tuple[str, ...] = ()) -> Fact:

@@ -7,12 +7,13 @@ prompt caches keep hitting.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, get_args, overload
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from journeyman.learning import opening_text
 from journeyman.learning.opening_text import NO_OUTPUT, NO_REQUEST, call_ids, closing_sentence
@@ -33,15 +34,6 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _DEEPEST = 64
 """The maximum nesting of arguments: whether deeper ones can be read depends on the caller's stack.
 """
-_NOTE_PART = {"openai": "text", "responses": "input_text"}
-
-
-class Example(Struct, frozen=True, kw_only=True):
-    """A pattern as texts that every host accepts: none is empty or holds lone surrogates."""
-
-    intent: str
-    calls: tuple[Step, ...]
-    closing: str
 
 
 def why_not_shown(pattern: Pattern) -> str:
@@ -56,32 +48,31 @@ def why_not_shown(pattern: Pattern) -> str:
     return ""
 
 
-def as_example(pattern: Pattern) -> Example:
-    """Return the pattern as an example. `why_not_shown` must have nothing against it."""
-    return Example(
-        intent=_sendable(pattern.intent, NO_REQUEST),
-        calls=tuple(
-            Step(
-                tool=step.tool,
-                arguments=_sendable_arguments(step.arguments) or "{}",
-                result=_sendable(step.result, NO_OUTPUT),
-            )
-            for step in pattern.steps
-        ),
-        closing=closing_sentence(pattern.steps),
+def as_example(pattern: Pattern) -> Pattern:
+    """Return the pattern with texts that every host accepts: none is empty or holds lone
+    surrogates. `why_not_shown` must have nothing against it.
+    """
+    steps = (
+        Step(
+            tool=step.tool,
+            arguments=_sendable_arguments(step.arguments) or "{}",
+            result=_sendable(step.result, NO_OUTPUT),
+        )
+        for step in pattern.steps
     )
+    return replace(pattern, intent=_sendable(pattern.intent, NO_REQUEST), steps=tuple(steps))
 
 
 def example_messages(
-    form: MessageForm, examples: Iterable[Example], ids: Iterable[str]
+    form: MessageForm, examples: Iterable[Pattern], ids: Iterable[str]
 ) -> Iterator[JsonObject]:
     """Yield examples as messages. `ids` names the calls of all examples in their order."""
     remaining_ids = iter(ids)
     for example in examples:
         yield text_message(form, "user", example.intent)
-        for call in example.calls:
+        for call in example.steps:
             yield from _call_messages(form, call, next(remaining_ids))
-        yield text_message(form, "assistant", example.closing)
+        yield text_message(form, "assistant", closing_sentence(example.steps))
 
 
 def text_message(form: MessageForm, role: str, text: str) -> JsonObject:
@@ -105,37 +96,23 @@ def _call_messages(form: MessageForm, call: Step, call_id: str) -> tuple[JsonObj
     return {"role": "assistant", "content": [request]}, {"role": "user", "content": [result]}
 
 
-def numbered_text(examples: Sequence[Example]) -> str:
+def numbered_text(examples: Sequence[Pattern]) -> str:
     """Return the examples as one text, for a model and for a person."""
-    return "\n\n".join(
-        "\n".join([f"Example {number} of {len(examples)}", *_lines(example)])
-        for number, example in enumerate(examples, 1)
-    )
-
-
-def call_ids_in(message: Mapping[str, Any]) -> set[str]:
-    """Return every id of a call or result in a message of any form."""
-    ids = [message.get("tool_call_id"), message.get("call_id")]
-    for field in ("tool_calls", "content"):
-        parts = message.get(field)
-        for part in parts if isinstance(parts, list | tuple) else ():
-            if isinstance(part, Mapping):
-                ids += [part.get("id"), part.get("tool_use_id")]
-    return {id_ for id_ in ids if isinstance(id_, str)}
+    texts = []
+    for number, example in enumerate(examples, 1):
+        labelled = [("User", example.intent)]
+        for call in example.steps:
+            labelled.append(("Call", f"{call.tool} {call.arguments}"))
+            labelled.append(("Result", call.result))
+        labelled.append(("Assistant", closing_sentence(example.steps)))
+        lines = (f"{label}: " + "\n  ".join(text.splitlines()) for label, text in labelled)
+        texts.append("\n".join([f"Example {number} of {len(examples)}", *lines]))
+    return "\n\n".join(texts)
 
 
 def sendable_text(text: str) -> str:
     """Replace what some host refuses: lone surrogates and the null character."""
     return _UNSENDABLE.sub("\ufffd", text)
-
-
-def _lines(example: Example) -> Iterator[str]:
-    labelled = [("User", example.intent)]
-    for call in example.calls:
-        labelled.append(("Call", f"{call.tool} {call.arguments}"))
-        labelled.append(("Result", call.result))
-    for label, text in (*labelled, ("Assistant", example.closing)):
-        yield f"{label}: " + "\n  ".join(text.splitlines())
 
 
 def _sendable(text: str, if_empty: str) -> str:
@@ -207,7 +184,11 @@ class Opening(Struct, frozen=True, kw_only=True):
         """A digest of all that the model sees: 16 characters, empty for an empty opening."""
         if self.is_empty:
             return ""
-        content = msgspec.json.encode((self.system, self._examples))
+        examples = [
+            {"intent": one.intent, "calls": one.steps, "closing": closing_sentence(one.steps)}
+            for one in self._examples
+        ]
+        content = msgspec.json.encode((self.system, examples))
         return hashlib.sha256(content).hexdigest()[:16]
 
     @property
@@ -250,9 +231,9 @@ class Opening(Struct, frozen=True, kw_only=True):
         list are new, their values are shared.
 
         The opening follows the leading system messages. Some hosts accept only one system message:
-        with `one_system` the note is appended to the last leading one. In Anthropic's form the
-        examples come before the messages, and the note is for the parameter `system`. A list that
-        already holds the opening is returned unchanged.
+        with `one_system` the note is appended to the text of the last leading one. In Anthropic's
+        form the examples come before the messages, and the note is for the parameter `system`. A
+        list that already holds the opening is returned unchanged.
         """
         if form == "text":
             raise WrongInput(
@@ -266,11 +247,8 @@ class Opening(Struct, frozen=True, kw_only=True):
                     "dict. Convert the messages to dicts, for example with model_dump()."
                 )
         copies = [dict(message) for message in messages]
-        ids = set[str]().union(*map(call_ids_in, copies))
-        examples = self._example_messages(form, taken=ids)
-        if self.is_empty or (self._shown and ids.issuperset(self._call_ids())):
-            return copies
-        if not self._shown and any(self.system in str(copy.get("content")) for copy in copies):
+        examples = self._example_messages(form)
+        if self.is_empty or self._is_in(copies):
             return copies
         if form == "anthropic":
             if copies and (role := copies[0].get("role")) != "user":
@@ -282,7 +260,8 @@ class Opening(Struct, frozen=True, kw_only=True):
             return [*examples, *copies]
         at = leading_system_count(copies)
         front, rest = copies[:at], copies[at:]
-        if one_system and front and (noted := _with_note(front[-1], self.system, form)):
+        if one_system and front and isinstance(said := front[-1].get("content"), str):
+            noted = {**front[-1], "content": f"{said}\n\n{self.system}"}
             return [*front[:-1], noted, *examples, *rest]
         return [*front, text_message(form, "system", self.system), *examples, *rest]
 
@@ -291,20 +270,25 @@ class Opening(Struct, frozen=True, kw_only=True):
         return tuple(choice for choice in self.choices if not why_not_shown(choice.pattern))
 
     @property
-    def _examples(self) -> tuple[Example, ...]:
-        return tuple(as_example(pattern) for pattern in self.patterns)
+    def _examples(self) -> tuple[Pattern, ...]:
+        return tuple(map(as_example, self.patterns))
 
-    def _call_ids(self, taken: Set[str] = frozenset()) -> list[str]:
-        return call_ids(self.id, sum(len(pattern.steps) for pattern in self.patterns), taken)
+    def _call_ids(self) -> list[str]:
+        return call_ids(self.id, sum(len(pattern.steps) for pattern in self.patterns))
 
-    def _example_messages(
-        self, form: MessageForm, taken: Set[str] = frozenset()
-    ) -> list[JsonObject]:
+    def _is_in(self, messages: Sequence[JsonObject]) -> bool:
+        """Whether messages hold the calls of the opening, or without any, its text."""
+        if ids := self._call_ids():
+            text = str(messages)
+            return all(id_ in text for id_ in ids)
+        return any(self.system in str(message.get("content")) for message in messages)
+
+    def _example_messages(self, form: MessageForm) -> list[JsonObject]:
         forms = get_args(MessageForm)
         if form not in forms:
             choices = ", ".join((*forms, "text"))
             raise WrongInput(f"Unknown opening form {form!r}. Choose one of: {choices}.")
-        return list(example_messages(form, self._examples, self._call_ids(taken)))
+        return list(example_messages(form, self._examples, self._call_ids()))
 
     def _text(self) -> str:
         if self.is_empty:
@@ -318,17 +302,3 @@ def leading_system_count(messages: Sequence[Mapping[str, Any]]) -> int:
     roles = (message.get("role") if isinstance(message, Mapping) else None for message in messages)
     others = (index for index, role in enumerate(roles) if role not in ("system", "developer"))
     return next(others, len(messages))
-
-
-def _with_note(message: JsonObject, text: str, form: MessageForm) -> JsonObject | None:
-    """Return a system message with this text added once; None if its content has an unknown
-    shape.
-    """
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        noted = content if text in content else f"{content}\n\n{text}".lstrip()
-        return {**message, "content": noted} if noted != content else message
-    if isinstance(content, list):
-        part = {"type": _NOTE_PART[form], "text": text}
-        return message if part in content else {**message, "content": [*content, part]}
-    return None

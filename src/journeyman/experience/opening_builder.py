@@ -27,16 +27,13 @@ from journeyman.records.errors import WrongInput
 from journeyman.records.host import HOSTS, source_of
 from journeyman.store.store import Store
 
-_LOADED = 24
-"""How many of the nearest requests are loaded at a time."""
+UNLIMITED = sys.maxsize
 
 _FAMILIAR_SOURCES = frozenset(map(source_of, HOSTS))
 """Recorders of agents whose tools models know, also those that are not in the table."""
 
 _SAID = frozenset(("description", "explanation", "justification"))
 """Arguments in which agents explain their calls."""
-
-NOTHING_LEARNED = "Nothing has been learned yet. Run `journeyman learn` after importing sessions."
 
 
 class OpeningLimits(Struct, frozen=True, kw_only=True):
@@ -76,36 +73,53 @@ class OpeningBuilder:
         if is_small_talk(task):
             problem = "asks for no work" if any(map(str.isalnum, task)) else "contains no words"
             return Opening(task=task, note=f"The task {problem}. Describe what should be done.")
-        if limits.tokens <= 0:
-            return Opening(task=task, note="The limits leave no room: at most 0 tokens.")
-        opening = Opening(task=task)
-        if moments is not None and not limits.small:
-            names = live.names if live else ()
-            most = limits.tokens - note_tokens("", self._count)
-            start = moments.start(names, tokens=most)
-            if start.is_empty and not moments.start(names).is_empty:
-                note_text = f"The limits leave no room: at most {limits.tokens:,} tokens."
-                return Opening(task=task, note=note_text)
-            left = most - self._count(start.text)
-            shown = frozenset(fact.id for fact in start.facts)
-            asked = moments.prompt(task, shown, tokens=left)
-            advice = [one for one in (start, asked) if one.text]
-            opening = replace(
-                opening,
-                preamble="\n\n".join(one.text for one in advice),
-                facts=tuple(fact for one in advice for fact in one.facts),
-            )
-        said = f"{opening.preamble}\n\n{note(2, short=True)}"
-        room = limits.tokens - note_tokens(said, self._count)
-        own = (project,) if project else ()
-        projects = own if own_only else (*own, "")
-        choices, why_none = self._examples(
-            task, replace(limits, tokens=room), live, projects=projects, bots=bots
+        projects = [project] if project else []
+        if live is not None and not limits.small and is_familiar(live.names):
+            projects = []
+        elif not own_only:
+            projects.append("")
+        searched = [self._experiences.of(name, bots=bots) for name in projects]
+
+        def within(limits: OpeningLimits) -> Opening:
+            told = self._told(task, limits, moments, live)
+            said = f"{told.preamble}\n\n{note(2, short=True)}"
+            room = limits.tokens - note_tokens(said, self._count)
+            for experience in searched:
+                choices = self._nearest(experience, task, replace(limits, tokens=room), live)
+                # Another project's calls are no help without their tools.
+                if choices or live is None:
+                    return replace(told, choices=choices)
+            return told
+
+        opening = within(limits)
+        if not opening.is_empty:
+            return self._counted(opening)
+        if (
+            not limits.tokens
+            or not within(replace(limits, tokens=UNLIMITED, most=EXAMPLES)).is_empty
+        ):
+            most = f"{limits.tokens:,} tokens and {limits.most:,} examples"
+            reason = f"The limits leave no room: at most {most}."
+        else:
+            reason = _why_empty(searched)
+        return Opening(task=task, note=reason)
+
+    def _told(
+        self, task: str, limits: OpeningLimits, moments: Moments | None, live: LiveTools | None
+    ) -> Opening:
+        """Return an opening with what the start and the request are told."""
+        opening = Opening(task=task, has_short_note=True)
+        if moments is None or limits.small:
+            return opening
+        most = limits.tokens - note_tokens("", self._count)
+        start = moments.start(live.names if live else (), tokens=most)
+        shown = frozenset(fact.id for fact in start.facts)
+        asked = moments.prompt(task, shown, tokens=most - self._count(start.text))
+        return replace(
+            opening,
+            preamble="\n\n".join(filter(None, (start.text, asked.text))),
+            facts=(*start.facts, *asked.facts),
         )
-        opening = replace(opening, choices=choices, has_short_note=True)
-        if opening.is_empty:
-            return Opening(task=task, note=why_none)
-        return self._counted(opening)
 
     def from_template(
         self, template: Template, task: str, limits: OpeningLimits, live: LiveTools | None = None
@@ -134,77 +148,37 @@ class OpeningBuilder:
         why = f" {left} of its {len(template.patterns)} examples do not fit." if left else ""
         return replace(self._counted(opening), note=f"From the template {reference}.{why}")
 
-    def _examples(
-        self,
-        task: str,
-        limits: OpeningLimits,
-        live: LiveTools | None,
-        *,
-        projects: Sequence[str],
-        bots: bool,
-    ) -> tuple[tuple[Choice, ...], str]:
-        """Return the first calls of the nearest requests, the nearest last, and why there are none.
-        The project's own come first; without any, those of the whole library.
-        """
-        if live is not None and not limits.small and is_familiar(live.names):
-            return (), "Nothing was learned in this project yet, or all of it is known."
-        why = NOTHING_LEARNED if projects == ("",) else "Nothing was learned in this project yet."
-        for name in projects:
-            experience = self._experiences.of(name, bots=bots)
-            choices = self._nearest(experience, task, limits, live)
-            if choices:
-                return choices, ""
-            roomy = replace(limits, tokens=UNLIMITED, most=max(limits.most, 1))
-            if self._nearest(experience, task, roomy, live):
-                return (), "The limits leave no room for an example."
-            if experience.rows:
-                why = (
-                    "No earlier request with these tools is similar enough to this task."
-                    if live is not None
-                    else "Nothing that is known fits this task here: `journeyman facts list` says "
-                    "why, and no earlier request is similar enough."
-                )
-            if experience.bots:
-                why += f" Sessions of bots left out: {experience.bots:,}; --bots includes them."
-            if name and live is None:  # another project's calls are no help without their tools
-                break
-        return (), why
-
     def _nearest(
         self, experience: Experience, task: str, limits: OpeningLimits, live: LiveTools | None
     ) -> tuple[Choice, ...]:
+        """Return the first calls of the nearest requests, the nearest last."""
         ranked = [hit for hit in experience.nearest(task) if hit.row in experience.well_ended]
+        if live is None:
+            ranked = [hit for hit in ranked if hit.similarity >= MIN_SIMILARITY]
+        stored = self._store.episodes.by_row([hit.row for hit in ranked])
         choices: dict[str, Choice] = {}
         room = limits.tokens
-        for start in range(0, len(ranked), _LOADED):
-            hits = ranked[start : start + _LOADED]
-            stored = self._store.episodes.by_row([hit.row for hit in hits])
-            for hit in hits:
-                episode = stored.get(hit.row)
-                if episode is None or not episode.teaches or len(choices) >= limits.most:
-                    continue
-                if live is None and hit.similarity < MIN_SIMILARITY:
-                    continue
-                pattern = self._first_call(episode_pattern(episode))
-                if not is_plain_call(episode.steps[0]):
-                    continue
-                if pattern.intent in choices or pattern.tokens > room or why_not_shown(pattern):
-                    continue
-                if live is None and not limits.small and pattern.source in _FAMILIAR_SOURCES:
-                    continue
-                if live is None and not limits.small and KNOWN_TOOLS.intersection(pattern.tools):
-                    continue
-                if live is not None and live.misfit_of(pattern):
-                    continue
-                room -= pattern.tokens
-                choices[pattern.intent] = Choice(
-                    pattern=pattern,
-                    reason=f"the first call for a near request ({hit.similarity:.2f})",
-                    similarity=hit.similarity,
-                    tokens=pattern.tokens,
-                )
+        for hit in ranked:
+            episode = stored.get(hit.row)
             if len(choices) >= limits.most:
                 break
+            if episode is None or not episode.teaches or not is_plain_call(episode.steps[0]):
+                continue
+            pattern = self._first_call(episode_pattern(episode))
+            is_known = pattern.source in _FAMILIAR_SOURCES or KNOWN_TOOLS & {*pattern.tools}
+            if live is None and not limits.small and is_known:
+                continue
+            if pattern.intent in choices or pattern.tokens > room or why_not_shown(pattern):
+                continue
+            if live is not None and live.misfit_of(pattern):
+                continue
+            room -= pattern.tokens
+            choices[pattern.intent] = Choice(
+                pattern=pattern,
+                reason=f"the first call for a near request ({hit.similarity:.2f})",
+                similarity=hit.similarity,
+                tokens=pattern.tokens,
+            )
         return tuple(reversed(choices.values()))
 
     def _first_call(self, pattern: Pattern) -> Pattern:
@@ -228,6 +202,18 @@ class OpeningBuilder:
             return opening
         tokens = sum(choice.tokens for choice in opening.choices)
         return replace(opening, tokens=tokens + note_tokens(opening.system, self._count))
+
+
+def _why_empty(searched: Sequence[Experience]) -> str:
+    reason = "Nothing was learned here yet, or all of it is known: see `journeyman learn`."
+    if any(one.rows for one in searched):
+        reason = (
+            "Nothing that is known fits this task here: `journeyman facts list` says why, and no "
+            "earlier request with tools that fit is similar enough."
+        )
+    if bots := max((one.bots for one in searched), default=0):
+        reason += f" Sessions of bots left out: {bots:,}; --bots includes them."
+    return reason
 
 
 def is_plain_call(step: Step) -> bool:
@@ -255,6 +241,3 @@ def check_limits(task: object, tokens: object, most: object) -> None:
     for name, value in (("budget_tokens", tokens), ("max_patterns", most)):
         if not isinstance(value, int) or value < 0:
             raise WrongInput(f"{name} is {value!r}. Use a whole number, 0 or greater.")
-
-
-UNLIMITED = sys.maxsize

@@ -106,23 +106,12 @@ class LiveTools:
 
         if tool not in self._validators:
             # As JSON, in which models see it: a tuple becomes a list.
-            schema = json.loads(json.dumps(_closed(self._schemas[tool])))
+            schema = json.loads(json.dumps(self._schemas[tool]))
+            if isinstance(schema, dict) and "properties" in schema and _COMPOSED.isdisjoint(schema):
+                schema["additionalProperties"] = False
             default = jsonschema.Draft202012Validator
             draft = jsonschema.validators.validator_for(schema, default=default)
             # Formats are not checked: a pattern that Python cannot read does not make it invalid.
             draft.check_schema(schema, format_checker=None)
             self._validators[tool] = draft(schema, registry=Registry())
         return self._validators[tool]
-
-
-def _closed(schema: Any) -> Any:
-    """Return a schema whose objects accept no parameters but the listed ones, unless it says so."""
-    if not isinstance(schema, Mapping):
-        return schema
-    closed = {**schema, "items": _closed(schema["items"])} if "items" in schema else {**schema}
-    listed = schema.get("properties")
-    if isinstance(listed, Mapping):
-        closed["properties"] = {name: _closed(inner) for name, inner in listed.items()}
-        if _COMPOSED.isdisjoint(schema):
-            closed["additionalProperties"] = False
-    return closed

@@ -5,28 +5,48 @@ templates, and report how reliable sessions were.
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-from journeyman.experience.warm_session_answers import Answer, profile_answer, reduced
 from journeyman.records import LateChange, Template
 from journeyman.records.defaults import MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import JourneymanError, WrongInput
 from journeyman.text.display import replace_surrogates
 from journeyman.text.strict_json import InvalidJson, canonical_json, read_json
+from journeyman.text.truncation import truncate
 
 if TYPE_CHECKING:  # these load numpy and scipy, which an agent that starts must not wait for
     from journeyman.experience.opening import Opening
     from journeyman.reliability.comparison import Comparison
     from journeyman.reliability.compression import CompressionReport
+    from journeyman.reliability.profile import Profile
 
 MOST_STEPS = 10
 MOST_TEMPLATES = 50
+MOST_TOOLS = 15
+_LONGEST_FAULT = 200
 _OPENING_FIELDS = ("system", "template", "tokens", "reasons", "note")
 
+_LONGEST = {"name": 80, "tool": 80, "after_label": 80, "description": 200}
+
+_NAMES = {
+    "LearningEffect.stratified": "late_minus_early",
+    "WarmUp.calls": "calls_to_first_success",
+    "WarmUp.seconds": "seconds_to_first_success",
+    "WarmUp.without_success": "sessions_without_success",
+    "WarmUp.tools": "different_tools",
+    "Comparison.difference": "warm_minus_cold",
+    "CompressionReport.state": "verdict",
+    "CompressionStep.state": "verdict",
+}
+"""Fields that models know by a name that says more than the field's own."""
+
+Answer = dict[str, Any]
 Schema = Mapping[str, Any]
 Arguments = dict[str, Any]
 
@@ -43,12 +63,13 @@ def warm_session(journeyman: Any, arguments: Mapping[str, Any] | str) -> str:
 
 
 def _run_action(journeyman: Any, arguments: object) -> Answer:
-    parameters = SCHEMA["parameters"]
-    values = validated_arguments(SCHEMA["name"], arguments, parameters)
+    values = validated_arguments(SCHEMA["name"], arguments, SCHEMA["parameters"])
     name = values.pop("action")
     accepted = _accepted(ACTIONS[name])
     required = [one.name for one in accepted if one.default is one.empty]
-    validated_arguments(f"The action {name}", values, {**parameters, "required": required})
+    validated_arguments(
+        f"The action {name}", values, {**SCHEMA["parameters"], "required": required}
+    )
     used = {one.name: values.pop(one.name) for one in accepted if one.name in values}
     answer = ACTIONS[name](journeyman, **used)
     # Models pass more than is needed; they should know that it changed nothing.
@@ -246,23 +267,19 @@ def validated_arguments(tool: str, arguments: object, schema: Schema) -> Argumen
         raise WrongInput(f"{tool} takes a JSON object as arguments, but {error}.") from None
     if not isinstance(values, dict):
         raise WrongInput(f"{tool} takes a JSON object as arguments, not {reprlib.repr(values)}.")
-    parameters, required = schema["properties"], schema["required"]
-    unknown = [name for name in values if name not in parameters]
-    if unknown and not schema["additionalProperties"]:
-        takes = ", ".join(f"{name} (required)" if name in required else name for name in parameters)
-        raise WrongInput(f"{tool} has no parameter {reprlib.repr(unknown[0])}. It takes: {takes}.")
+    parameters = schema["properties"]
     given = {
         name: _read(value, parameters.get(name, {}).get("type", "string"))
         for name, value in values.items()
         if value is not None and str(value).strip()
     }
-    if missing := [name for name in required if name not in given]:
+    if missing := [name for name in schema["required"] if name not in given]:
         about = " ".join(f"{name}: {parameters[name]['description']}" for name in missing)
         raise WrongInput(f"{tool} needs {' and '.join(missing)}. {about}")
     for fault in Draft202012Validator(schema).iter_errors(given):
-        name, value = fault.path[0], fault.instance
-        problem = reprlib.repr(value) + fault.message.removeprefix(repr(value))
-        raise WrongInput(f"{name}: {problem}. {parameters[name]['description']}")
+        at = f"{fault.path[0]}: " if fault.path else ""
+        about = parameters[fault.path[0]]["description"] if fault.path else ", ".join(parameters)
+        raise WrongInput(f"{at}{truncate(fault.message, _LONGEST_FAULT)}. {tool}: {about}")
     return given
 
 
@@ -276,3 +293,50 @@ def _read(value: Any, kind: str) -> Any:
         return parts if kind == "array" else value.strip()
     is_whole = isinstance(value, float) and value.is_integer()
     return int(value) if kind == "integer" and is_whole else value
+
+
+def profile_answer(profile: "Profile") -> Answer:
+    """Return a profile without its failures, curve and examples. Differences are late minus early:
+    negative is improvement, and the readings say it in words.
+    """
+    from journeyman.reliability.rates import shown_with_worst  # noqa: PLC0415 - loads numpy
+
+    shown = replace(
+        profile,
+        tools=tuple(shown_with_worst(profile.tools, MOST_TOOLS, lambda tool: tool.rate)),
+        left_out=dict([*profile.left_out.items()][:MOST_TOOLS]),
+        lengths=tuple(group for group in profile.lengths if group.sessions),
+    )
+    failures = ("failures", "further_failures", "further_errors")
+    return {
+        **reduced(shown, *failures, "curve", "marathons", "crude"),
+        "dominant_tool_type": profile.task_type,
+        "more_tools": max(0, len(profile.tools) - MOST_TOOLS),
+    }
+
+
+def reduced(value: Any, *without: str) -> Any:
+    """Return a value as a model reads it: records as objects, without these fields and empty texts,
+    times in ISO 8601, numbers with four digits, and long names and descriptions truncated.
+    """
+    if isinstance(value, Struct):
+        kind, fields = type(value).__name__, asdict(value).items()
+        return {
+            _NAMES.get(f"{kind}.{name}", name): reduced(_shown(name, item), *without)
+            for name, item in fields
+            if name not in without and item != ""
+        }
+    if isinstance(value, dict):
+        return {truncate(key, _LONGEST["name"]): reduced(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [reduced(item, *without) for item in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name in ("at", "created_at", "last_used_at") and value is not None:
+        try:
+            return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        except (OverflowError, ValueError, OSError):  # a clock that was far off
+            return None
+    return truncate(value, _LONGEST[name]) if name in _LONGEST else value

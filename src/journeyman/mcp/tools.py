@@ -13,12 +13,13 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.confirm.schemas import Card
-from journeyman.experience import warm_session_answers
 from journeyman.experience.warm_session import (
     SCHEMA,
     Arguments,
     Schema,
     number,
+    profile_answer,
+    reduced,
     switch,
     text,
     validated_arguments,
@@ -152,7 +153,7 @@ def profile(journeyman: Journeyman, arguments: Arguments) -> object:
     how reliable an agent, a tool or a session is.
     """
     session = arguments.pop("session_id", None)
-    return warm_session_answers.profile_answer(journeyman.profile(session, **arguments))
+    return profile_answer(journeyman.profile(session, **arguments))
 
 
 @_offer(
@@ -176,7 +177,7 @@ def search_sessions(journeyman: Journeyman, arguments: Arguments) -> object:
     """
     # A model passes on what it reads.
     hits = journeyman.sessions.search(arguments.pop("query"), redacted=True, **arguments)
-    return warm_session_answers.hits_answer(hits)
+    return {"hits": [reduced(hit, "key") for hit in hits]}
 
 
 def _warm_session(journeyman: Journeyman, arguments: Mapping[str, Any]) -> str:

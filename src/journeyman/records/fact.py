@@ -7,11 +7,11 @@ from msgspec import Struct
 
 from journeyman.records.session import SessionId
 
-FactKind = Literal["trap", "command", "finding", "continuity", "preference", "place"]
+FactKind = Literal["trap", "command", "finding", "continuity", "preference"]
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
 """`trap`: a call that fails here, and what works instead. `command`: one of the project's own.
 `finding`: a rule that linters and tests report again and again. `continuity`: what the last
-sessions worked on. `preference`: what the person wants. `place`: files that a request means."""
+sessions worked on. `preference`: what the person wants."""
 
 FactState = Literal["known", "draft", "pinned", "dropped"]
 """`known` by counting, a `draft` until a person accepts it, `pinned` or `dropped` by a person."""

@@ -25,7 +25,7 @@ _REACH = 12
 def needless_calls(recorded: RecordedSession, fact: Fact, at: int) -> tuple[set[int], bool]:
     """Return the calls after `at` that a fact makes needless, and whether it was used at all."""
     events, root = recorded.events, recorded.root
-    if fact.kind in ("place", "continuity"):
+    if fact.kind == "continuity":
         return _searches(events, fact.present or (fact.subject,), at)
     if fact.kind == "command":
         return _wrong_attempts(events, fact.subject, at)

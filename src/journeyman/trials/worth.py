@@ -279,14 +279,14 @@ class _Replay:
             edited |= dict.fromkeys(change)
         listed = [_fact("command", name) for name, _ in self._uses.most_common(_MOST_LISTED)]
         yield "20 most used commands", listed, self._cost(listed)
-        files = [_fact("place", path) for path in [*edited][:_MOST_LISTED]]
+        files = [_fact("continuity", path) for path in [*edited][:_MOST_LISTED]]
         yield f"last {_COMMITS} commits", files, self._cost(files)
         written = self._checkout.instructions
         named = [
             _fact("command", fact.subject) for fact in facts.all if says(written, fact.subject)
         ]
         named += [
-            _fact("place", path) for path in facts.likely_files("", "") if says(written, path)
+            _fact("continuity", path) for path in facts.likely_files("", "") if says(written, path)
         ]
         cost = sum(self._count(text) for text in written.values())
         yield "instructions files", named, cost
@@ -330,9 +330,7 @@ class _Replay:
         session = recorded.session
         person = person_of(session.cwd)
         files = set(first_files(recorded))
-        named = [
-            path for fact in early if fact.kind in ("place", "continuity") for path in fact.present
-        ]
+        named = [path for fact in early if fact.kind == "continuity" for path in fact.present]
         on_branch = facts.last_on_branch(session.git_branch) is not None
         knows = on_branch or any(one.person == person for one in facts.worked_on if person)
         seen = {path for one in facts.worked_on for path in one.files}
@@ -400,7 +398,7 @@ def _first(paths: Iterable[str]) -> list[str]:
 
 
 def _fact(kind: FactKind, subject: str) -> Fact:
-    present = (subject,) if kind == "place" else ()
+    present = (subject,) if kind == "continuity" else ()
     return Fact(id=subject, kind=kind, subject=subject_of(subject), text=subject, present=present)
 
 

@@ -242,12 +242,12 @@ def test_why_a_fact_is_not_told(
         )
     )
     fact, checkout = fact_about(facts, subject), FolderCheckout(folder)
-    assert facts.why_silent(fact, checkout) == reason
+    assert checkout.why_silent(fact) == reason
     assert (fact in facts.holding(checkout)) is (reason == "")
-    assert facts.why_silent(fact, Checkout()) == ""
+    assert Checkout().why_silent(fact) == ""
     # A person's pin is stronger than a file that says the same.
     pinned = project_facts(*facts.rows, decisions=[decided(fact, "pinned")])
-    silent = pinned.why_silent(fact_about(pinned, subject), checkout)
+    silent = checkout.why_silent(fact_about(pinned, subject))
     assert silent == ("" if reason == SAID else reason)
 
 

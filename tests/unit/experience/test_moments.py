@@ -176,11 +176,10 @@ def test_rare_facts_wait_for_their_call(checkout: FolderCheckout) -> None:
     [
         ("Run pytest9 on src/tax.py, please", {"pytest9", "src/tax.py"}),
         ("Why does `pytest9` fail?", {"pytest9"}),
-        ("Look at cart_items.py", {"src/cart_items.py"}),
-        ("Rename CartItems to Basket", {"src/cart_items.py"}),
         ("Is bin/test --fast broken?", {"bin/test --fast"}),
         # Nothing is needed where the request has it, or names nothing of the project.
         ("Look at src/cart_items.py", set()),
+        ("Look at cart_items.py", set()),
         ("Improve the welcome of new customers", set()),
         ("Run the tests", set()),
         ("Who wrote the opera Fidelio?", set()),
@@ -212,24 +211,11 @@ def test_everyday_words_and_new_files_need_no_facts(
 
 
 def test_a_request_is_told_two_facts_at_most(checkout: FolderCheckout) -> None:
-    asked = "Run pytest9, then bin/test --fast, then read src/tax.py and cart_items"
+    asked = "Run pytest9, then bin/test --fast, then read src/tax.py"
     first = moments(checkout).prompt(asked)
     assert len(first.facts) == 2
     then = moments(checkout).prompt(asked, frozenset(fact.id for fact in first.facts))
-    assert len(then.facts) == 2
-    assert len({*subjects(first), *subjects(then)}) == 4
-
-
-def test_names_of_many_files_name_none(checkout: FolderCheckout, tmp_path: Path) -> None:
-    files = [FileUse(f"src/part{letter}/load_items.py", 1, 1) for letter in "abcdefg"]
-    for file in files:
-        (tmp_path / file.path).parent.mkdir(parents=True)
-        (tmp_path / file.path).touch()
-    assert moments(checkout, *files).prompt("Look at load_items.py").is_empty
-    assert not moments(checkout, *files[:2]).prompt("Look at load_items.py").is_empty
-    # Nor is anything named that is not there, or cannot be looked for.
-    assert moments(checkout, FileUse("src/gone_items.py", 1)).prompt("See gone_items").is_empty
-    assert moments(Checkout(), *files[:2]).prompt("Look at load_items.py").is_empty
+    assert len({*subjects(first), *subjects(then)}) == 3
 
 
 @table(

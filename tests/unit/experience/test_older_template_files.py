@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from tests.tables import table
 
 from journeyman.experience.opening import why_not_shown
@@ -11,7 +10,6 @@ from journeyman.experience.template_files import decode
 from journeyman.learning.opening_text import NO_RESULT
 from journeyman.learning.sanitizer import clipped_intent
 from journeyman.records import ImportedTemplate, Step
-from journeyman.records.errors import BadTemplate
 
 
 def read(document: object, name: str | None = "old") -> ImportedTemplate:
@@ -96,29 +94,25 @@ def test_metadata_of_a_file() -> None:
     assert pattern.at == 1714521600
 
 
-FAILED = "it did not succeed, or its success is unknown"
 LEFT_OUT = [
-    (entry(result_success=False), FAILED),
-    (entry(result_success=0), FAILED),
-    (entry(result_success="yes"), "Expected `bool | null`, got `str` - at `$.success`"),
-    (entry(result_success=None, result_summary=None), FAILED),
-    (entry(result_success=None, result_summary="Error: user not found"), FAILED),
-    (entry(tool_name=None, tool=""), "`str` of length >= 1 - at `$.tool`"),
-    (entry(tool_name=None), "missing required field `tool`"),
-    (entry(tool_name=["x"]), "Expected `str`, got `array` - at `$.tool`"),
-    (entry(success_count="many"), "Expected `int`, got `str` - at `$.times`"),
-    (entry(success_count=10**30), "Expected `int` <= 2147483647 - at `$.times`"),
-    ("just text", "Expected `object`, got `str`"),
+    entry(result_success=False),
+    entry(result_success=0),
+    entry(result_success="yes"),
+    entry(result_success=None, result_summary=None),
+    entry(result_success=None, result_summary="Error: user not found"),
+    entry(tool_name=None, tool=""),
+    entry(tool_name=None),
+    entry(tool_name=["x"]),
+    "just text",
 ]
 
 
-@table(("left_out", "reason"), LEFT_OUT)
-def test_skipped_examples_are_reported(left_out: object, reason: str) -> None:
+@table("left_out", LEFT_OUT)
+def test_skipped_examples_are_reported(left_out: object) -> None:
     decoded = read({"examples": [entry(tool_name="good"), left_out]})
     assert [pattern.steps[-1].tool for pattern in decoded.template.patterns] == ["good"]
     (skipped,) = decoded.skipped
-    assert skipped.startswith("example 2: ")
-    assert reason in skipped
+    assert skipped.startswith("example 2: it is no call, did not succeed, or its success is unk")
 
 
 @table("arguments", [[1], "{broken", "[1]", 5])
@@ -160,7 +154,7 @@ def test_context_count_and_addendum_are_kept() -> None:
         assert clipped_intent(pattern.intent) == f"{before} … Look up who is asking."
 
     # It was seen at least once.
-    for count in (0, -3, None):
+    for count in (0, -3, None, "many"):
         (pattern,) = read({"patterns": [entry(success_count=count)]}).template.patterns
         assert pattern.times == 1, count
 
@@ -176,9 +170,3 @@ RESULTS = ["ok", "[]", "(no output)", '{"result": 3}', "[1, 2]", "found", "[INFO
 def test_stubs_are_not_results(result: str | None) -> None:
     (pattern,) = read({"examples": [entry(result_summary=result)]}).template.patterns
     assert pattern.steps[0].result == (NO_RESULT if result in STUBS else result)
-
-
-@table("document", [{"examples": {"a": 1}}, {"patterns": "x"}, {"examples": [], "tags": 5}])
-def test_files_of_another_shape_are_refused(document: object) -> None:
-    with pytest.raises(BadTemplate, match="not have the expected shape"):
-        read(document)

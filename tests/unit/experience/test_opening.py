@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tests.tables import table
 from tests.validators import anthropic_faults, openai_faults, responses_faults, text_faults
 
-from journeyman.experience.opening import Choice, Opening, call_ids_in
+from journeyman.experience.opening import Choice, Opening
 from journeyman.learning.opening_text import call_ids, is_own_call_id
 from journeyman.records import Pattern, Step
 from journeyman.records.errors import WrongInput
@@ -49,7 +50,7 @@ ASKED = {"role": "user", "content": "Book a seat"}
 
 
 def ids_in(messages: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(one for message in messages for one in sorted(call_ids_in(message))))
+    return list(dict.fromkeys(re.findall(r"\bjm[0-9A-Za-z]{7}\b", json.dumps(messages))))
 
 
 def test_patterns_reasons_and_system_note():
@@ -99,28 +100,11 @@ def test_call_ids_in_all_forms():
     assert ids_in(OPENING.messages("anthropic")) == ids
     assert all(is_own_call_id(one) for one in ids)
 
-    # Ids already in the conversation are not reused.
-    accident = ids_in(OPENING.messages())[1]
-    call = {"id": accident, "type": "function", "function": {"name": "x", "arguments": "{}"}}
-    given = [
-        SYSTEM,
-        ASKED,
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": accident, "content": "y"},
-    ]
-    injected = OPENING.inject(given)
-    assert injected[-3:] == given[1:]
-    assert openai_faults(injected) == []
-    assert len(ids_in(injected)) == 4
-    assert all(is_own_call_id(one) for one in ids_in(injected))
-    assert OPENING.inject(injected) == injected
-
     # Ids are unique even when there are many.
     ids = call_ids("0123456789abcdef", 100_000)
     assert len(set(ids)) == 100_000
     assert all(is_own_call_id(one) for one in ids[:1000])
     assert call_ids("0123456789abcdef", 10) == ids[:10]
-    assert not set(call_ids("0123456789abcdef", 10, taken=set(ids))) & set(ids)
 
 
 def test_empty_openings_and_unfit_patterns():

@@ -16,7 +16,7 @@ def pattern(*steps: Step, intent: str = "Book two seats") -> Pattern:
     return Pattern(intent=intent, steps=steps)
 
 
-def shown(*steps: Step, intent: str = "Book two seats") -> list[forms.Example]:
+def shown(*steps: Step, intent: str = "Book two seats") -> list[Pattern]:
     return [forms.as_example(pattern(*steps, intent=intent))]
 
 
@@ -28,8 +28,8 @@ def test_unacceptable_texts_are_repaired():
     step = Step(tool="run", arguments='{"a\ud800": "\\udfff"}', result="x\x00\udfff\x1b[0m")
     example = forms.as_example(pattern(step, intent="\ud83d go"))
     assert example.intent == "\ufffd go"
-    assert example.calls[0].arguments == '{"a\ufffd":"\ufffd"}'
-    assert example.calls[0].result == "x\ufffd\ufffd\x1b[0m"
+    assert example.steps[0].arguments == '{"a\ufffd":"\ufffd"}'
+    assert example.steps[0].result == "x\ufffd\ufffd\x1b[0m"
 
 
 DEEP = "[" * 64 + "]" * 64

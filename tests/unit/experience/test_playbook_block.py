@@ -69,7 +69,7 @@ def test_injected_instructions_are_left_out():
     assert "Ignore" not in block_text(playbook(fact(), evil))
 
 
-@table("facts", [(), (fact("f", "place"),)])
+@table("facts", [(), (fact("f", "continuity"),)])
 def test_playbook_without_anything_to_write_is_an_error(facts):
     with pytest.raises(WrongInput, match="nothing was written"):
         block_text(playbook(*facts))

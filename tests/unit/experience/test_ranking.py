@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tables import table
 
-from journeyman.experience.ranking import Bm25, Index
+from journeyman.experience.experience import Bm25, Index
 from journeyman.learning.search_keys import task_words, words
 
 DOCUMENTS = ["cancel flight", "cancel order order", "book flight hotel car", ""]

@@ -108,11 +108,6 @@ MISFITS: list[tuple[object, object, str]] = [
     (SCHEMA, [], "its arguments are not a JSON object"),
     (of(a=of(b={"type": "number"})), {"a": {"b": []}}, "'a.b': [] is not of type 'number'"),
     (
-        of(a={"items": of(b={})}),
-        {"a": [{"b": 1}, {"c": 1}]},
-        f"'a[1]': {UNLISTED} ('c' was unexpected)",
-    ),
-    (
         of(a={"anyOf": [{"type": "integer"}, {"type": "null"}]}),
         {"a": 1.5},
         "'a': 1.5 is not valid under any of the given schemas",
@@ -184,11 +179,6 @@ REDACTED: list[tuple[dict[str, Any], object, str]] = [
     ({"type": "string", "pattern": "^[A-Z]{6}$"}, "<order_id:12>", ""),
     ({"enum": ["a", "b"]}, "see <secret:2>", ""),
     ({"type": "integer", "minimum": 5}, "<phone:1>", ""),
-    (
-        {"type": "object", "properties": {}},
-        {"b": "<email:1>"},
-        f"'a': {UNLISTED} ('b' was unexpected)",
-    ),
     ({"enum": ["a", "b"]}, "<secret:two>", "'a': '<secret:two>' is not one of ['a', 'b']"),
 ]
 

@@ -267,7 +267,7 @@ class TestOpenings:
             ({"budget_tokens": 40}, "no room"),
             ({"max_patterns": 0}, "no room"),
             ({"tools": []}, "similar enough"),
-            ({"tools": [tool("drive")]}, "No earlier request with these tools"),
+            ({"tools": [tool("drive")]}, "no earlier request with tools that fit"),
         ],
         ids=["0", "40", "none", "no-tools", "other-tools"],
     )
@@ -365,13 +365,6 @@ class TestTemplates:
         with pytest.raises(WrongInput, match=reason):
             filled.templates.create(session)
         assert filled.templates.list() == []
-
-    def test_limits_below_one_are_refused(self, filled):
-        for limit in ({"max_sessions": 0}, {"max_patterns": -1}):
-            with pytest.raises(WrongInput, match="1 or more"):
-                filled.templates.build("x", min_messages=1, **limit)
-        with pytest.raises(WrongInput, match="1 or more"):
-            filled.templates.create("order", max_examples=0)
 
     def test_order_of_patterns(self):
         made = [("a", 3), ("b", 1), ("a", 2), ("c", 2), ("b", 4)]
