@@ -21,9 +21,10 @@ _LONGEST_WORD = 60
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _SUBCOMMAND = re.compile(r":?[a-z][A-Za-z0-9]*(?:[:_.-][A-Za-z0-9]+)*")
-_PROGRAM = re.compile(r"[A-Za-z_][\w.+-]*")
-_SCRIPT = re.compile(r"(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)+")
-"""A program by its path inside the project: `bin/test` is not `test`."""
+_PROGRAM = re.compile(r"[A-Za-z_][\w.+-]*", re.ASCII)
+_SCRIPT = re.compile(r"(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)+", re.ASCII)
+"""A program by its path inside the project: `bin/test` is not `test`. Letters of other scripts may
+only look like these."""
 _NUMBERED = re.compile(r"(?=[\w-]*\d{3})[\w-]{5,}|[0-9a-f]{7,40}")
 
 _PREFIXES_LIST = """time command exec env nohup then do else if elif while until ! builtin nice
@@ -92,11 +93,18 @@ _CHECKS: dict[CheckKind, re.Pattern[str]] = {
 }
 
 _SOURCE = re.compile(
-    r"--(?:default-|extra-)?index\b|--index-url|--find-links|--registry|--with\b|git\+"
-    r"|\b\w*(?:INDEX|REGISTRY|MIRROR|PROXY)\w*=",
+    r"--(?:default-|extra-)?index\b|--index-url|--find-links|--reg\w*=|registry|--extra=|--with\b"
+    r"|--repository=|git\+|\b\w*(?:INDEX|MIRROR|PROXY|CONFIG|PRELOAD)\w*=|\bpip3? .*\s-i"
+    r"|\buv run\b.*\s-w\b|\b(?:npm|pip3?|yarn|uv) (?:config )?set\b",
     re.IGNORECASE,
 )
-"""Options that name where software comes from."""
+"""What names where software comes from."""
+
+_FETCHING = re.compile(
+    r"(?:^|[\s;&|(])(?:npx|bunx|uvx|pipx run|uv tool|bun x|npm (?:exec|x)|(?:pnpm|yarn) dlx|nix run"
+    r"|docker run|mise (?:exec|x)|deno run .*(?:npm|jsr):|go run \S*@)(?!\w)"
+)
+"""Programs that fetch what they run, by a name that anyone can take."""
 
 _PLAIN_WORD = re.compile(r"[A-Za-z]{2,}[:,.!?]?")
 _MOST_PLAIN_WORDS = 4
@@ -106,11 +114,23 @@ _SENTENCE = re.compile(
     rf"(?<![A-Za-z])(?:[A-Za-z]{{2,}}[:,.!?]?\s+){{{_MOST_PLAIN_WORDS},}}[A-Za-z]{{2,}}"
 )
 
+_MORE_LINES = re.compile(r"\n| #")
+
 _ADDRESSING = frozenset(("agent", "agents", "always", "before", "must", "please"))
 """Words of sentences that no command has."""
 
-_HOST = re.compile(r"(?:[\w.-]+@)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}[/:]\S")
+_HOST = re.compile(
+    r"(?:-\w)?(?:[\w.-]+@)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}[/:]\S|\d{1,3}(?:\.\d{1,3}){3}"
+    r"|(?:[\w-]+\.)+(?:com|net|org|io|dev|app|ai|xyz|info|cloud|site|online|example)(?::\d+)?$"
+)
 """A place on the network, also without a scheme."""
+
+_FAR = re.compile(r"://(?!localhost\b|127\.|\[::1\])")
+_NAME_OF_VALUE, _PLAIN_VALUE = (
+    re.compile(r"-{0,2}[A-Za-z][\w-]*"),
+    re.compile(r"[\w-]{0,30}|\d*\.\d+"),
+)
+"""A variable or an option before `=`, and the values that are shown: names and numbers."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
@@ -212,11 +232,11 @@ def _form(words: list[str]) -> str:
 def _written(word: str, before: str) -> str:
     """Return a word of a form, or `…` for a volatile value or a possible secret."""
     option, equals, value = word.partition("=")
-    if word.startswith("-"):
-        is_left_out = equals and (_SECRET_OPTION.fullmatch(option) or _is_volatile(value))
-        if is_left_out and not _is_volatile(option):
+    if equals and _NAME_OF_VALUE.fullmatch(option):
+        is_shown = _PLAIN_VALUE.fullmatch(value) and not _SECRET_OPTION.fullmatch(option)
+        if not (is_shown or _is_volatile(option)):
             return f"{option}=…"
-    elif _SECRET_OPTION.fullmatch(before) and word[0] not in "|<>":
+    elif not word.startswith("-") and _SECRET_OPTION.fullmatch(before) and word[0] not in "|<>":
         return "…"
     return "…" if _is_volatile(word) else word
 
@@ -250,7 +270,7 @@ def is_project_command(name: str) -> bool:
     """Return whether a command is the project's own: a script in it, or one of its tasks."""
     words = name.split(" ")
     if "/" in words[0].strip("./") or words[0].startswith("./"):
-        return not words[0].startswith(("node_modules/", ".venv/", "venv/"))
+        return not words[0].startswith(("/", "~", "node_modules/", ".venv/", "venv/"))
     if subject_of(name) != name:
         return True
     if words[0] in _TASK_RUNNERS:
@@ -261,8 +281,12 @@ def is_project_command(name: str) -> bool:
 
 
 def check_kind(command: str) -> CheckKind | None:
-    """Return whether a command is a test, a lint or a build, by its name; None if none of them."""
-    return next((kind for kind, words in _CHECKS.items() if words.search(command)), None)
+    """Return whether a command is a test, a lint or a build, by its name or, if it runs a task, by
+    that of the task; None if none of them.
+    """
+    program, _, task = command.partition(" ")
+    judged = task if task and program in _TASK_RUNNERS else command
+    return next((kind for kind, words in _CHECKS.items() if words.search(judged)), None)
 
 
 def placed(command: str, folder: str) -> str:
@@ -277,14 +301,14 @@ def names_folder(form: str) -> bool:
 
 def names_source(form: str) -> bool:
     """Whether a command says where software is to come from: that is never passed on."""
-    return _SOURCE.search(form) is not None
+    return _SOURCE.search(form) is not None or _FETCHING.search(form) is not None
 
 
 def is_plain(line: str) -> bool:
-    """Whether a command line may be an example: one line without a comment, a sentence, or a place
-    where software comes from.
+    """Whether a command line may be an example: one line without a comment, a sentence, a place on
+    the network, or one where software comes from.
     """
-    is_short = "\n" not in line and " #" not in line and _SENTENCE.search(line) is None
+    is_short = not any(found.search(line) for found in (_SENTENCE, _FAR, _MORE_LINES))
     words = line.replace("'", " ").replace('"', " ").split()
     return is_short and not names_source(line) and not any(map(_is_odd, words))
 

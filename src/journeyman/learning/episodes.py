@@ -3,6 +3,7 @@ what it shows about its project. Only calls that verifiably worked and that the 
 may be examples, and only in episodes that ended well.
 """
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -124,32 +125,35 @@ def _episodes(
     verdicts = {call.index: call.verdict for call in judged.calls}
     served: defaultdict[int, list[ServingCall]] = defaultdict(list)
     by_number: dict[int, UserRequest] = {}
-    intake = len(live) + 1
+    clean: dict[int, int] = {}
     for call in join_calls(ordered):
         verdict, request = verdicts.get(call.index), under.get(call.asked_key)
         if verdict is None or request is None:
             continue
-        if takes_in(call):
-            intake = min(intake, request.number)
-        if call.tool in trivial or _is_artefact(call):
+        if _is_artefact(call):
             continue
-        by_number[request.number] = request
-        served[request.number].append(
-            ServingCall(
-                call=call,
-                verdict=verdict,
-                is_safe=why_unsafe(call.tool, call.arguments, session.cwd) is None,
-                folder=location.of(call, worked=verdict.status == "ok"),
+        if call.tool not in trivial:
+            by_number[request.number] = request
+            served[request.number].append(
+                ServingCall(
+                    call=call,
+                    verdict=verdict,
+                    is_safe=why_unsafe(call.tool, call.arguments, session.cwd) is None,
+                    folder=location.of(call, worked=verdict.status == "ok"),
+                )
             )
-        )
+        if takes_in(call) and not (verdict.is_error or clean):
+            clean[request.number] = len(served[request.number])
     for before, after in pairwise(served):
         if _commits(served[before]) and _takes_back_commit(served[after]):
             by_number[before].is_rejected = True
     scripts: set[str] = set()
+    intake = min(clean, default=math.inf)
     for number, calls in served.items():
-        scripts.update(written_names(calls))
-        request, is_tainted = by_number[number], number >= intake
-        yield _episode(session, request, calls, location.root, scripts, is_tainted=is_tainted)
+        if calls:
+            scripts.update(written_names(calls))
+            until = clean.get(number, 0 if number > intake else None)
+            yield _episode(session, by_number[number], calls, location.root, scripts, until=until)
 
 
 def _is_artefact(call: Call) -> bool:
@@ -189,26 +193,27 @@ def _episode(
     root: str,
     scripts: set[str],
     *,
-    is_tainted: bool,
+    until: int | None,
 ) -> Episode:
     """Return the episode of one request, redacted; of failed or rejected work only its mistakes,
-    and no text, command or file if any of it instructs its reader.
+    and no text, command or file if any of it instructs its reader. `until` counts the calls up to
+    the first that took in content from outside: what came after it, others may have steered.
     """
     # Another agent's words are not a person's.
     is_subagent = session.lineage is not None and session.lineage.kind == "subagent"
     ending = _ending(session, request, calls)
     has_failed = session.outcome is not None and ending == "failed"
     shows_steps = ending == "well" and request.text and not is_subagent
-    steps = _decisive_steps(calls) if shows_steps else []
+    steps = _decisive_steps(calls, until) if shows_steps else []
     intent, clean_steps, suspicion = cleaned("" if is_subagent else request.intent(), steps)
-    seen = observed(
-        calls,
-        root,
-        scripts,
-        correction="" if is_subagent else request.correction,
-        is_usable=ending != "rejected" and not has_failed,
-        is_tainted=is_tainted,
-    )
+    is_usable = ending != "rejected" and not has_failed
+    said = "" if is_subagent else request.correction
+    seen = observed(calls, root, scripts, correction=said, is_usable=is_usable)
+    if until == 0:
+        seen = replace(seen, tainted=True)
+    elif until is not None:
+        before = observed(calls[:until], root, scripts, is_usable=is_usable)
+        seen = replace(before, files=seen.files, remarks=seen.remarks)
     if suspicion is not None:
         intent, clean_steps = "", ()
         seen = replace(seen, commands=(), files=())
@@ -255,15 +260,15 @@ def _last_check_failed(calls: Sequence[ServingCall]) -> bool:
     return False
 
 
-def _decisive_steps(calls: Sequence[ServingCall]) -> list[Step]:
-    """Return the first call of each skill that worked, before the agent took in content from
-    outside; of many, the first and the last ones.
+def _decisive_steps(calls: Sequence[ServingCall], until: int | None) -> list[Step]:
+    """Return the first call of each skill that worked, of the first `until` ones; of many, the
+    first and the last.
     """
     worked = [serving for serving in calls if serving.is_ok]
     if worked and not worked[-1].is_safe:
         return []  # the final call must not be shown, and the rest is only half of the work
     first: dict[str, Step] = {}
-    for serving in calls:
+    for serving in calls[:until]:
         call = serving.call
         is_short = len(call.arguments) <= _LONGEST_ARGUMENTS
         is_complete = is_short and find_arguments(call.arguments) is not None
@@ -271,7 +276,5 @@ def _decisive_steps(calls: Sequence[ServingCall]) -> list[Step]:
             result = without_reminders(call.result or "")
             step = Step(tool=call.tool, arguments=call.arguments, result=result)
             first.setdefault(skill_of(call.tool, call.arguments), step)
-        if takes_in(call):
-            break
     found = list(first.values())
     return [*found[:1], *found[1:][1 - _MOST_STEPS :]]

@@ -8,9 +8,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from importlib.resources import files
 
 from journeyman.learning.agent_tools import file_path, operation_of, shell_command
-from journeyman.learning.commands import CheckKind, check_kind, commands_of, names_source
+from journeyman.learning.commands import (
+    CheckKind,
+    check_kind,
+    commands_of,
+    names_source,
+    placed,
+)
 from journeyman.learning.requests import without_quotes
 from journeyman.learning.safety import is_safe_form
 from journeyman.learning.sanitizer import redacted_line, suspicion_of
@@ -23,7 +30,7 @@ from journeyman.learning.slots import (
     path_inside,
     used_files,
 )
-from journeyman.learning.traps import READ, find_traps, head_and_tail
+from journeyman.learning.traps import READ, did_not_run, find_traps, head_and_tail
 from journeyman.records import (
     Call,
     Check,
@@ -39,13 +46,16 @@ from journeyman.text.truncation import truncate
 _MOST_FINDINGS = 12
 _LONGEST_WORDS = 200
 _MOST_WORDS_IN_A_RULE = 6
-_ORDERS_LIST = """please run now execute install send fetch curl visit upload download start call
-agent agents first before then always push commit delete share mirror token secrets env"""
-_ORDERS = frozenset(_ORDERS_LIST.split())
-"""Words that no rule of a linter has in its name, and orders have."""
+_LINT_WORDS = frozenset(
+    files(__package__).joinpath("lint_words.txt").read_text(encoding="utf-8").split()
+)
+"""The words in the names of the rules of well-known linters. Any other word, such as the name of a
+package, may be an order.
+"""
 
 _WORD, _HUMP = re.compile(r"[a-z]{2,}"), re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _RULE = re.compile(r"[\w@/-]{1,80}", re.ASCII)
+_RULE_CODE = re.compile(r"[A-Z]{1,4}\d{2,4}")
 
 _FINDINGS = re.compile(
     r"^\S+:\d+(?::\d+)?: .*\((?P<a>[a-z][a-z\d]{2,24})\)\s*$"  # golangci-lint
@@ -76,8 +86,13 @@ _REFUSAL_WORDS = re.compile(  # in the first line: what a command printed comes 
 )
 _WRITES = re.compile(r"(?:>>?|tee(?: -a)?)\s*['\"]?([\w./+-]+)")
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1)\b")
-_FETCHING = frozenset(["curl", "wget", "http", "https", "lynx", "w3m", "links", "gh api"])
-_FETCHING_FROM_FORGE = re.compile(r"g(?:h|lab) (?:issue|pr|mr) (?:view|list)")
+_FAR = re.compile(r"\b(?:https?|wss?)://(?!localhost\b|127\.|\[::1\])")
+_FETCHING = frozenset(["curl", "wget", "http", "https", "xh", "lynx", "w3m", "links"])
+_FETCHING_FROM_FORGE = re.compile(
+    r"g(?:h|lab) (?:api|search|(?:issue|pr|mr|run|release|gist) (?:view|list|diff|checkout))"
+)
+_OUTSIDE = re.compile(r"__|browser|^mcp_|^web[._]|[Mm]cpResource")
+"""In the names of tools of MCP servers and browsers."""
 _CHECK_KINDS: tuple[CheckKind, ...] = ("test", "build", "lint")
 
 
@@ -88,12 +103,10 @@ def observed(
     *,
     correction: str = "",
     is_usable: bool = True,
-    is_tainted: bool = False,
 ) -> Observations:
     """Return what the calls of an episode show. `scripts` are names of files that the session wrote
     itself. `correction` is what the person said against the work before. Of work that is not
-    usable, because it failed or was rejected, no command counts. What the session took in from
-    outside may have steered tainted work.
+    usable, because it failed or was rejected, no command counts.
     """
     sound = [serving for serving in calls if suspicion_of(serving.call.arguments) is None]
     conclusive = [one for one in sound if one.is_safe and (one.is_ok or one.is_error)]
@@ -104,7 +117,6 @@ def observed(
         findings=tuple(_findings(sound)),
         check=_last_check(conclusive, scripts),
         remarks=tuple(_remarks(calls, root, correction)),
-        tainted=is_tainted,
     )
 
 
@@ -115,14 +127,16 @@ def findings_of(call: Call, verdict: Verdict) -> tuple[Finding, ...]:
 
 def takes_in(call: Call) -> bool:
     """Whether a call takes in what anyone may have written: web pages, issues, MCP servers."""
-    is_web = operation_of(call.tool, call.arguments) in ("fetch", "search_web")
-    line = shell_command(call.tool, call.arguments)
-    is_web = is_web or any(
+    operation = operation_of(call.tool, call.arguments)
+    if operation in ("fetch", "search_web") or _OUTSIDE.search(call.tool):
+        return True
+    if operation in ("run", "run_code") and _FAR.search(call.arguments):
+        return True
+    return any(
         (one.name in _FETCHING and not _LOCAL.search(one.form))
         or _FETCHING_FROM_FORGE.match(one.form)
-        for one in commands_of(line)
+        for one in commands_of(shell_command(call.tool, call.arguments))
     )
-    return is_web or "__" in call.tool or "browser" in call.tool
 
 
 def written_names(calls: Iterable[ServingCall]) -> Iterator[str]:
@@ -188,21 +202,30 @@ def _findings(calls: Sequence[ServingCall]) -> Iterator[Finding]:
 
 
 def _is_rule(name: str) -> bool:
-    """Whether a name is that of a rule, and no order."""
+    """Whether a name is that of a rule: a code, or words that linters use."""
+    if _RULE_CODE.fullmatch(name):
+        return True
     words = _WORD.findall(_HUMP.sub(" ", name).lower())
     is_short = _RULE.fullmatch(name) is not None and len(words) <= _MOST_WORDS_IN_A_RULE
-    return is_short and _ORDERS.isdisjoint(words)
+    return is_short and _LINT_WORDS.issuperset(words)
 
 
 def _last_check(calls: Iterable[ServingCall], scripts: AbstractSet[str]) -> Check | None:
-    """Return how the last test ended; without a test, the last build or lint."""
+    """Return how the last test ended; without a test, the last build or lint. One of another kind
+    that failed since says more. A check that did not run at all is none.
+    """
     last: dict[CheckKind, Check] = {}
     for serving in calls:
+        if serving.folder is None or did_not_run(serving.call.result or ""):
+            continue
         for command in serving.commands:
             kind = check_kind(command.name)
-            if kind and not is_script_of(command, scripts) and is_sound(command.name):
-                last[kind] = Check(redacted_line(command.name), serving.is_ok)
-    return next((last[kind] for kind in _CHECK_KINDS if kind in last), None)
+            name = placed(command.name, serving.folder)
+            is_own = is_script_of(command, scripts) or names_source(name)
+            if kind and not is_own and is_sound(name):
+                last[kind] = Check(redacted_line(name), serving.is_ok)
+    found = [last[kind] for kind in _CHECK_KINDS if kind in last]
+    return next((check for check in found if not check.worked), found[0] if found else None)
 
 
 def _remarks(calls: Iterable[ServingCall], root: str, correction: str) -> Iterator[Remark]:
@@ -212,15 +235,24 @@ def _remarks(calls: Iterable[ServingCall], root: str, correction: str) -> Iterat
             result = serving.call.result or ""
             match = _REFUSAL_WORDS.match(result)
             if match and result[match.end() :].strip():
-                path = path_inside(file_path(serving.call.tool, serving.call.arguments), root)
-                target = serving.commands[0].name if serving.commands else path
-                yield Remark(
-                    _said(result[match.end() :]),
-                    redacted_line(serving.call.tool),
-                    redacted_line(target) if is_sound(target) else "",
-                )
+                words = _said(result[match.end() :])
+                target = _target(serving, root, words)
+                shown = redacted_line(target) if is_sound(target) else ""
+                yield Remark(words, redacted_line(serving.call.tool), shown)
     if correction.strip():
         yield Remark(_said(correction))
+
+
+def _target(serving: ServingCall, root: str, words: str) -> str:
+    """Return what the words against a call are about: the command that they name or, of a call with
+    only one, that one unless it says too little without what it was for; or a file.
+    """
+    if not serving.commands:
+        return path_inside(file_path(serving.call.tool, serving.call.arguments), root)
+    names = [command.name for command in serving.commands]
+    named = [name for name in names if all(part in words for part in name.split())]
+    only = names if len(names) == 1 and (" " in names[0] or "/" in names[0]) else []
+    return next(iter(named or only), "")
 
 
 def _is_recorded_refusal(serving: ServingCall) -> bool:

@@ -138,7 +138,8 @@ def requests(messages: Iterable[Message]) -> list[UserRequest]:
                     number=current.number + 1,
                     text=worked_on.text,
                     answer=text,
-                    correction=text,
+                    # What stands in tags of an unknown program may be that program's.
+                    correction="" if message.text.lstrip().startswith("<") else text,
                     is_withdrawal=is_withdrawal(correction, line),
                 )
                 has_worked, worked_on = False, None

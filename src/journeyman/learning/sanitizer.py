@@ -22,8 +22,8 @@ _REQUEST_LIMIT = 4_000
 _SEPARATOR = "\x1f"
 """Separates the request from the answer while they are redacted."""
 
-_LONGEST_RESULT, _MOST_WORDS_OF_RESULT = 120, 4
-_WORD, _UNSPACED = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[^\x00-\x7f]{9,}")
+_VALUE = re.compile(r"[\w.,:;%+\"'{}()\[\]=*# -]{1,60}", re.ASCII)
+_WORD, _MOST_WORDS_OF_RESULT = re.compile(r"[A-Za-z]{2,}"), 2
 
 _JUDGED_OF_RESULT = 2_048
 """How much of a result's head and tail is searched for instructions: the agent has read it."""
@@ -47,12 +47,12 @@ def clipped_intent(intent: str) -> str:
 
 
 def shown_result(result: str) -> str:
-    """Return a result that is too short to say anything but a value, and of any other only how long
-    it is: anyone may have written it, for whoever reads it.
+    """Return a result that is a single value, and of any other only how long it is: anyone may have
+    written it, for whoever reads it.
     """
     text = result.strip()
-    is_short = len(text) <= _LONGEST_RESULT and _UNSPACED.search(text) is None
-    if is_short and len(_WORD.findall(text)) <= _MOST_WORDS_OF_RESULT:
+    most = _MOST_WORDS_OF_RESULT if any(map(str.isdigit, text)) else 1
+    if _VALUE.fullmatch(text) and len(_WORD.findall(text)) <= most:
         return text
     lines = text.count("\n") + 1
     return "(1 line)" if lines == 1 else f"({lines:,} lines)"

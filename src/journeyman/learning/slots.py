@@ -245,6 +245,7 @@ def is_sound_path(path: str) -> bool:
     """Whether a path may be shown: it has the characters of paths, and is no sentence."""
     return (
         _PATH_SHOWN.fullmatch(path) is not None
+        and "$(" not in path
         and path.count(" ") <= _MOST_SPACES
         and len(_WORD.findall(path)) <= _MOST_WORDS_IN_A_PATH
         and is_sound(path)
@@ -258,6 +259,7 @@ def is_sound(text: str) -> bool:
         return False
     if len(_WORD.findall(text)) < _FEWEST_WORDS:
         return True
-    if any(len(_WORD.findall(name)) > _MOST_WORDS_IN_A_NAME for name in re.split(r"[\s/]", text)):
+    names = re.split(r"[\s/]", _HUMP.sub("_", text))
+    if any(len(_WORD.findall(name)) > _MOST_WORDS_IN_A_NAME for name in names):
         return False  # a name that is a sentence, in whatever language
     return find_suspicion((text, _IN_A_NAME.sub(" ", text))) is None

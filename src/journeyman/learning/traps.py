@@ -65,8 +65,12 @@ _NO_OPTION = re.compile(
     r"|flag provided but not defined: (?P<b>-{1,2}[A-Za-z][\w-]*)",
     re.IGNORECASE,
 )
-_SUFFIX = re.compile(r"[\d.]*|js|w")
-"""By what the names of one program differ: `python3`, `nodejs`, `gradlew`."""
+_NO_MODULE = re.compile(r"ModuleNotFoundError|Cannot find module")
+_SUFFIX = re.compile(r"[\d.]*|js|w|thon[\d.]*")
+"""By what the names of one program differ: `python3`, `nodejs`, `gradlew`, `py`."""
+
+_ADDED = re.compile(r"--[a-z][a-z-]*|-[A-Za-z]")
+"""An option without a value, which could name anything."""
 
 
 def find_traps(
@@ -147,6 +151,13 @@ class _Failure:
             is_first = command.name.split()[0] == program
             failed = program if named or is_first else command.name
             return "program", failed, named or self._same_end(command.name)
+        return self._unable_check()
+
+    def _unable_check(self) -> _Found | None:
+        """Find the check that cannot load what it checks, where another one then could."""
+        for command in self._serving.commands if _NO_MODULE.search(self._result) else ():
+            if check_kind(command.name) and (works := self._same_end(command.name)):
+                return "program", command.name, works
         return None
 
     def _task(self) -> _Found | None:
@@ -204,7 +215,7 @@ class _Failure:
 
     def _named_alike(self, program: str) -> str:
         """Return the program of a later command whose name is that of a missing one but for its
-        folder or version, as `python3` for `python`, or has the same letters.
+        folder in the project or its version, as `python3` for `python`, or has the same letters.
         """
         spaced = program.replace("-", " ")  # docker-compose
         for serving in self._ran():
@@ -214,7 +225,8 @@ class _Failure:
                     long.startswith(short) and _SUFFIX.fullmatch(long.removeprefix(short))
                     for long, short in ((bare, program), (program, bare))
                 )
-                if other != program and (is_alike or sorted(other) == sorted(program)):
+                is_other = other != program and not other.startswith(("/", "~"))
+                if is_other and (is_alike or sorted(other) == sorted(program)):
                     return other
                 if spaced != program and " ".join(words).startswith(f"{spaced} "):
                     return spaced
@@ -226,8 +238,7 @@ class _Failure:
         """
         about, kind = {*operands(self._serving.line)}, check_kind(name)
         for serving in self._ran():
-            found = head_and_tail(serving.call.result or "", _MESSAGE)
-            if serving.folder is None or _NO_PROGRAM.search(found) or _NO_TASK.search(found):
+            if serving.folder is None or did_not_run(serving.call.result or ""):
                 continue
             for command in serving.commands:
                 is_same_kind = kind is not None and check_kind(command.name) == kind
@@ -248,10 +259,16 @@ class _Failure:
                 words = command.form.split()
                 before = words[: words.index("--")] if "--" in words else words
                 added = {*words} - failed - {"--"}
-                is_same = len(added) <= 1 and all(word.startswith("-") for word in added)
+                is_same = len(added) <= 1 and all(map(_ADDED.fullmatch, added))
                 if command.name == name and option not in before and is_same:
                     return command.form
         return ""
+
+
+def did_not_run(result: str) -> bool:
+    """Whether a command, or a task, did not exist, by its result."""
+    found = head_and_tail(result, _MESSAGE)
+    return _NO_PROGRAM.search(found) is not None or _NO_TASK.search(found) is not None
 
 
 def head_and_tail(result: str, most: int = READ) -> str:
