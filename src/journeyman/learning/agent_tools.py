@@ -115,14 +115,12 @@ def shell_command(tool: str, arguments: str) -> str:
 
 
 def file_path(tool: str, arguments: str) -> str:
-    """Return the file that a call reads, edits, patches or writes; empty for any other call."""
+    """Return the path that a call names, of a patch the first file; empty if it names none."""
     call = find_call(tool, arguments)
     if call is None:
         return ""
-    if call.operation == "patch":
-        match = _PATCHED_FILE.search(call.fields.get("patch", ""))
-        return match[1] if match else ""
-    return call.fields.get("path", "") if call.operation in ("read", "edit", "write") else ""
+    patched = _PATCHED_FILE.search(call.fields.get("patch", ""))
+    return patched[1] if patched else call.fields.get("path", "")
 
 
 def find_arguments(arguments: str) -> dict[str, Any] | None:

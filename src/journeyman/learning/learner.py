@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from journeyman.learning.episodes import mine
 from journeyman.learning.search_keys import call_text, words
-from journeyman.learning.session_judge import VERDICT_RULES, judged_calls, judged_session
+from journeyman.learning.session_judge import VERDICT_RULES, judged_calls
 from journeyman.models.embedder import Embedder
 from journeyman.outcomes.judge import judge
 from journeyman.records import Episode, JudgedCall, MinedSession, SearchKeys
@@ -61,7 +61,7 @@ def extract(store: Store, trivial: frozenset[str], session_ids: Sequence[str]) -
         mined = mine(
             session,
             messages,
-            judged_session(session, overview.messages, verdicts),
+            verdicts,
             trivial=trivial,
             digest=overview.digest,
             forgotten=forgotten.get(session.id, frozenset()),
