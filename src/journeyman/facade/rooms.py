@@ -85,14 +85,9 @@ class Rooms:
 
     @cached_property
     def _learner(self) -> "Learner":
-        from journeyman.learning.learner import Learner, WorkerSettings
+        from journeyman.learning.learner import Learner
 
-        settings = WorkerSettings(
-            database=self.settings.database,
-            busy_timeout_s=self.settings.busy_timeout_s,
-            trivial=frozenset(self.settings.trivial_tools),
-        )
-        return Learner(self._store, settings, self._learning_rules)
+        return Learner(self._store, self.settings, self._learning_rules)
 
     @property
     def _learning_rules(self) -> str:

@@ -99,7 +99,9 @@ def find_operation(tool: str, values: Mapping[str, Any]) -> OperationCall | None
         read = _command_line(value) if field == "command" else value
         if isinstance(read, str):
             fields.setdefault(field, read)
-    return _completed(row.operation, fields)
+    if row.operation == "run" and (patch := _patch_in(fields.get("command", ""))):
+        return OperationCall("patch", {**fields, "patch": patch})
+    return OperationCall(row.operation, fields)
 
 
 def operation_of(tool: str, arguments: str) -> Operation | None:
@@ -148,13 +150,6 @@ def _command_line(value: object) -> str | None:
     if len(words) == 3 and _SHELL.fullmatch(words[0]) and _SHELL_OPTION.fullmatch(words[1]):
         return words[2]
     return shlex.join(words) or None
-
-
-def _completed(operation: Operation, fields: Fields) -> OperationCall:
-    """Return the call with what its fields imply: a patch in a command."""
-    if operation == "run" and (patch := _patch_in(fields.get("command", ""))):
-        return OperationCall("patch", {**fields, "patch": patch})
-    return OperationCall(operation, fields)
 
 
 def _patch_in(command: str) -> str:

@@ -16,6 +16,7 @@ from journeyman.gate.gate import patched_paths, pipes_download_to_interpreter
 from journeyman.gate.paths import Places
 from journeyman.gate.rules import NETWORK, find_in_code, find_rules
 from journeyman.learning.agent_tools import Fields, find_call, parse_arguments
+from journeyman.learning.slots import CHANGES_FOLDER
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.secret_values import PLACEHOLDER
 
@@ -23,9 +24,6 @@ _UNKNOWN_FOLDER, _UNKNOWN_HOME = "/work/project", "/home/nobody"
 """The folder and the home of a session that did not record where it worked."""
 
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|\Z)")
-_CHANGES_FOLDER = re.compile(r"\s*cd\s+['\"]?([^\s;&|'\"]+)['\"]?\s*&&")
-"""The folder that a command changes to first."""
-
 _SYSTEM = re.compile(r"/(?:etc|usr|var|bin|sbin|lib|dev|proc|sys|boot)\b")
 
 _NO_COMMAND = frozenset(("unparseable", "too_large", "command.hidden"))
@@ -99,8 +97,8 @@ def is_safe_form(form: str) -> bool:
 
 def _check_script(line: str, folder: str, run_in: str) -> Decision:
     line = _without_placeholders(line)
-    change = _CHANGES_FOLDER.match(line)
-    start = run_in or (change[1] if change else "")
+    change = CHANGES_FOLDER.match(line)
+    start = run_in or (change[2] if change else "")
     is_project = start.startswith("/") and not _SYSTEM.match(start)
     if is_project and (not folder or _is_in_home(start, folder)):
         folder, start = start, ""
