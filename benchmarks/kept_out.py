@@ -43,7 +43,9 @@ def honest_episodes(journeyman: Journeyman, overview: SessionOverview) -> Iterat
     session = overview.session
     messages = sorted(journeyman.sessions.messages(session.id), key=lambda one: one.position)
     (judged,) = journeyman.judged(session.id)
-    mined = mine(session, messages, judged, trivial=frozenset(journeyman.settings.trivial_tools))
+    mined = mine(
+        session, messages, judged.calls, trivial=frozenset(journeyman.settings.trivial_tools)
+    )
     found = requests(messages)
     under = {one.key: request for one, request in zip(messages, found, strict=True)}
     texts: defaultdict[int, list[str]] = defaultdict(list)

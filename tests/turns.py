@@ -14,7 +14,6 @@ from journeyman.outcomes.judge import judge
 from journeyman.records import (
     Episode,
     JudgedCall,
-    JudgedSession,
     Message,
     MessageKind,
     MinedSession,
@@ -104,28 +103,20 @@ def messages(*turns: Turn, start: float = 1_000.0) -> list[Message]:
     return made
 
 
-def judged(session: Session, said: Sequence[Message]) -> JudgedSession:
+def judged(said: Sequence[Message]) -> list[JudgedCall]:
     """The verdicts on the agent's own calls."""
-    calls = [
+    return [
         JudgedCall(call_id=one.id, tool=one.tool, verdict=judge(one), index=one.index)
         for one in join_calls(said)
         if one.asked_by == "assistant" and not is_own_call_id(one.id)
     ]
-    return JudgedSession(
-        id=session.id,
-        source=session.source,
-        model=session.model,
-        messages=len(said),
-        tags=(),
-        calls=tuple(calls),
-    )
 
 
 def mined(*turns: Turn, session: Session | None = None, start: float = 1_000.0) -> MinedSession:
     """What is learned from a session of these turns."""
     of = session or Session(id=SessionId("s1"), source="test", model="m", outcome=1.0)
     said = messages(*turns, start=start)
-    return mine(of, said, judged(of, said), trivial=frozenset(TRIVIAL_TOOLS), digest="d")
+    return mine(of, said, judged(said), trivial=frozenset(TRIVIAL_TOOLS), digest="d")
 
 
 def patterns(*turns: Turn) -> list[Pattern]:

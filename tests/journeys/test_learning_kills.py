@@ -22,13 +22,12 @@ _BATCH = 3
 """Sessions saved per batch in these tests."""
 
 _LEARNING = f"""
-import multiprocessing, os, signal, sys
+import multiprocessing, os, signal, sys, time
 from journeyman import Journeyman
 from journeyman.records.errors import OutsideProblem
 from journeyman.learning import learner
 
 home, workers, event, sessions, calls_left = *sys.argv[1:4], *map(int, sys.argv[4:])
-# Where a worker is killed there must be work left for it.
 if event == "kill worker":
     learner._BATCH_SESSIONS = 1
 else:
@@ -47,8 +46,11 @@ def act(progress):
     if event == "kill":
         sys.setprofile(count_calls)
     elif event == "kill worker":
-        for worker in multiprocessing.active_children()[:1]:  # none is left once one was killed
-            worker.kill()
+        while progress.done == 0 and len(multiprocessing.active_children()) < 2:
+            time.sleep(0.01)
+        for worker in multiprocessing.active_children() if progress.done == 0 else ():
+            if worker.name.endswith("-2"):  # it has the second session, and is still starting
+                worker.kill()
     elif event == "wait":
         print("learning", flush=True)
         signal.pause()
@@ -132,7 +134,7 @@ def test_several_processes_learn_the_same_even_if_one_is_killed(
         shutil.copytree(imported, copy)
     command = program(whole, "none", workers=1, sessions=0)
     subprocess.run(command, timeout=LONGEST_S, check=True)
-    command = program(home, "kill worker", workers=2, sessions=1)
+    command = program(home, "kill worker", workers=2, sessions=0)
     ended = subprocess.run(command, timeout=LONGEST_S, check=True, stdout=subprocess.PIPE)
     assert b"ended abruptly" in ended.stdout
     assert mined(home) >= 1

@@ -197,7 +197,7 @@ class ExperienceFacade(Rooms):
 
         fragment, judged = self._judged_messages(messages, outcome)
         trivial = frozenset(self.settings.trivial_tools)
-        mined = mine(fragment.session, fragment.messages, judged, trivial=trivial)
+        mined = mine(fragment.session, fragment.messages, judged.calls, trivial=trivial)
         return tuple(episode_pattern(episode) for episode in mined.episodes if episode.teaches)
 
     def _judged_messages(
@@ -356,16 +356,23 @@ class ExperienceFacade(Rooms):
         contains a text, and never learn it again. The recorded sessions stay. With `dry_run`,
         nothing is removed.
         """
+        from journeyman.records.forgetting import EVERY_REQUEST
+
+        requests: Mapping[SessionId, Collection[int]]
         if matching is None:
-            name = self.project_named(project)
-            found = self.forgotten.forget(session, project=name, dry_run=dry_run)
+            requests = dict.fromkeys(self._learned_from(session, project), (EVERY_REQUEST,))
         elif session or project:
             raise WrongInput(
                 "Both a text and a session or project were passed. Forget one of them, then the "
                 "other."
             )
+        elif not matching.strip():
+            raise WrongInput("The text to forget is empty. Pass some of the text that was learned.")
         else:
-            found = self.forgotten.forget_matching(matching, dry_run=dry_run)
+            requests = self.forgotten.matching(matching)
+        found = self.forgotten.forget(
+            requests, at=self._clock(), matching=matching or "", dry_run=dry_run
+        )
         if not (dry_run or found.is_empty):
             self._store.host_sessions.drop_content()
         return found
@@ -374,7 +381,25 @@ class ExperienceFacade(Rooms):
         """Allow forgotten sessions, named as in `forget`, to be learned from again by the next
         `learn`, and return their ids. Patterns that were removed from templates do not come back.
         """
-        return self.forgotten.undo(session, project=self.project_named(project))
+        restored = self.forgotten.undo(self._learned_from(session, project))
+        if not restored:
+            raise WrongInput(
+                f"Nothing learned from {session or str(project)!r} was forgotten. "
+                "`journeyman forget --list` shows what was."
+            )
+        return restored
+
+    def _learned_from(self, session: str, project: Path | str) -> Sequence[SessionId]:
+        name = self.project_named(project)
+        if bool(session) == bool(name):
+            raise WrongInput("Say what to forget: a session, a project, or a text with --matching.")
+        if session:
+            return [self.sessions.get(session).session.id]
+        found = self.sessions.list(project=name)
+        if not found:
+            reason = self.sessions.no_match(project=name)
+            raise UnknownSession(reason or "No session is stored, so nothing was learned.")
+        return [overview.session.id for overview in found]
 
     def opening(
         self,

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from journeyman.experience.opening_builder import OpeningBuilder
     from journeyman.experience.playbook_files import PlaybookFiles
     from journeyman.learning.learner import Learner
-    from journeyman.learning.removal import Removal
     from journeyman.learning.session_judge import SessionJudge
     from journeyman.logs.registry import Readers
     from journeyman.logs.repositories import Repositories
     from journeyman.records import Call, Verdict
     from journeyman.store.accounting import Accounting
     from journeyman.store.host_sessions import HostSessions
+    from journeyman.store.removals import ForgottenRequests
     from journeyman.store.sessions import Sessions
     from journeyman.store.store import Store
 
@@ -85,14 +85,9 @@ class Rooms:
 
     @cached_property
     def _learner(self) -> "Learner":
-        from journeyman.learning.learner import Learner, WorkerSettings
+        from journeyman.learning.learner import Learner
 
-        settings = WorkerSettings(
-            database=self.settings.database,
-            busy_timeout_s=self.settings.busy_timeout_s,
-            trivial=frozenset(self.settings.trivial_tools),
-        )
-        return Learner(self._store, settings, self._learning_rules)
+        return Learner(self._store, self.settings, self._learning_rules)
 
     @property
     def _learning_rules(self) -> str:
@@ -130,14 +125,12 @@ class Rooms:
         judged, count_tokens = self._session_judge.judged, Embedder().count_tokens
         return Library(self._store, self._learner, judged, count_tokens, self._clock)
 
-    @cached_property
-    def forgotten(self) -> "Removal":
+    @property
+    def forgotten(self) -> "ForgottenRequests":
         """What was forgotten and must not be learned again: list. `forget` and `unforget` change
         it.
         """
-        from journeyman.learning.removal import Removal
-
-        return Removal(self._store, self._clock)
+        return self._store.forgotten
 
     @cached_property
     def accounting(self) -> "Accounting":

@@ -99,7 +99,9 @@ def find_operation(tool: str, values: Mapping[str, Any]) -> OperationCall | None
         read = _command_line(value) if field == "command" else value
         if isinstance(read, str):
             fields.setdefault(field, read)
-    return _completed(row.operation, fields)
+    if row.operation == "run" and (patch := _patch_in(fields.get("command", ""))):
+        return OperationCall("patch", {**fields, "patch": patch})
+    return OperationCall(row.operation, fields)
 
 
 def operation_of(tool: str, arguments: str) -> Operation | None:
@@ -115,14 +117,12 @@ def shell_command(tool: str, arguments: str) -> str:
 
 
 def file_path(tool: str, arguments: str) -> str:
-    """Return the file that a call reads, edits, patches or writes; empty for any other call."""
+    """Return the path that a call names, of a patch the first file; empty if it names none."""
     call = find_call(tool, arguments)
     if call is None:
         return ""
-    if call.operation == "patch":
-        match = _PATCHED_FILE.search(call.fields.get("patch", ""))
-        return match[1] if match else ""
-    return call.fields.get("path", "") if call.operation in ("read", "edit", "write") else ""
+    patched = _PATCHED_FILE.search(call.fields.get("patch", ""))
+    return patched[1] if patched else call.fields.get("path", "")
 
 
 def find_arguments(arguments: str) -> dict[str, Any] | None:
@@ -150,13 +150,6 @@ def _command_line(value: object) -> str | None:
     if len(words) == 3 and _SHELL.fullmatch(words[0]) and _SHELL_OPTION.fullmatch(words[1]):
         return words[2]
     return shlex.join(words) or None
-
-
-def _completed(operation: Operation, fields: Fields) -> OperationCall:
-    """Return the call with what its fields imply: a patch in a command."""
-    if operation == "run" and (patch := _patch_in(fields.get("command", ""))):
-        return OperationCall("patch", {**fields, "patch": patch})
-    return OperationCall(operation, fields)
 
 
 def _patch_in(command: str) -> str:

@@ -30,7 +30,7 @@ from journeyman.records import (
     Call,
     Ending,
     Episode,
-    JudgedSession,
+    JudgedCall,
     Message,
     MinedSession,
     Session,
@@ -72,7 +72,7 @@ _TAKES_BACK = re.compile(r"git revert\b|git reset\b.* (?:--hard|--soft|HEAD[~^])
 def mine(
     session: Session,
     messages: Sequence[Message],
-    judged: JudgedSession,
+    judged: Sequence[JudgedCall],
     *,
     trivial: Collection[str],
     digest: str = "",
@@ -87,7 +87,7 @@ def mine(
     # What is forgotten teaches nothing, but it happened.
     episodes = tuple(episode for episode in found if episode.number not in forgotten)
     reason: Reason = ""
-    if not judged.calls:
+    if not judged:
         reason = "no calls"
     elif in_error:
         reason = "error"
@@ -116,13 +116,16 @@ def _ended_in_error(session: Session, ordered: Sequence[Message]) -> bool:
 
 
 def _episodes(
-    session: Session, ordered: Sequence[Message], judged: JudgedSession, trivial: Collection[str]
+    session: Session,
+    ordered: Sequence[Message],
+    judged: Sequence[JudgedCall],
+    trivial: Collection[str],
 ) -> Iterator[Episode]:
     """Yield an episode for each request after an opening that the agent's calls served."""
     live = ordered[opening_length(ordered) :]
     under = {message.key: request for message, request in zip(live, requests(live), strict=True)}
     location = Location(session.cwd, session.project)
-    verdicts = {call.index: call.verdict for call in judged.calls}
+    verdicts = {call.index: call.verdict for call in judged}
     served: defaultdict[int, list[ServingCall]] = defaultdict(list)
     by_number: dict[int, UserRequest] = {}
     clean: dict[int, int] = {}
@@ -145,7 +148,7 @@ def _episodes(
         if takes_in(call) and not (verdict.is_error or clean):
             clean[request.number] = len(served[request.number])
     for before, after in pairwise(served):
-        if _commits(served[before]) and _takes_back_commit(served[after]):
+        if _takes_back_commit(served[before], served[after]):
             by_number[before].is_rejected = True
     scripts: set[str] = set()
     intake = min(clean, default=math.inf)
@@ -170,20 +173,17 @@ def _is_artefact(call: Call) -> bool:
     )
 
 
-def _commits(calls: Iterable[ServingCall]) -> bool:
-    names = (command.name for serving in calls if serving.is_ok for command in serving.commands)
-    return "git commit" in names
-
-
-def _takes_back_commit(calls: Iterable[ServingCall]) -> bool:
-    """Whether calls revert or reset a commit before they make one of their own."""
-    for serving in calls:
-        for command in serving.commands if serving.is_ok else ():
-            if _TAKES_BACK.match(command.form):
-                return True
-            if command.name == "git commit":
-                return False
-    return False
+def _takes_back_commit(calls: Iterable[ServingCall], later: Iterable[ServingCall]) -> bool:
+    """Whether calls commit, and later ones revert or reset that before they commit themselves."""
+    after = [command for serving in later if serving.is_ok for command in serving.commands]
+    names = [command.name for command in after]
+    until = after[: names.index("git commit")] if "git commit" in names else after
+    return any(_TAKES_BACK.match(command.form) for command in until) and any(
+        command.name == "git commit"
+        for serving in calls
+        if serving.is_ok
+        for command in serving.commands
+    )
 
 
 def _episode(

@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from journeyman.learning.episodes import mine
 from journeyman.learning.search_keys import call_text, words
-from journeyman.learning.session_judge import VERDICT_RULES, judged_calls, judged_session
+from journeyman.learning.session_judge import VERDICT_RULES, judged_calls
 from journeyman.models.embedder import Embedder
 from journeyman.outcomes.judge import judge
 from journeyman.records import Episode, JudgedCall, MinedSession, SearchKeys
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.report import Progress
+from journeyman.settings import Settings
 from journeyman.store.store import Store
 
 ShowProgress = Callable[[Progress], None]
@@ -40,15 +41,7 @@ class Lesson(Struct, frozen=True):
     verdicts: tuple[JudgedCall, ...] | None
 
 
-class WorkerSettings(Struct, frozen=True, kw_only=True):
-    """What a worker process needs to know: where the sessions are, and which tools are trivial."""
-
-    database: str
-    busy_timeout_s: float
-    trivial: frozenset[str]
-
-
-def extract(store: Store, trivial: frozenset[str], session_ids: Sequence[str]) -> list[Lesson]:
+def extract(store: Store, trivial: Sequence[str], session_ids: Sequence[str]) -> list[Lesson]:
     """Return the lessons of these sessions from a store, which is only read."""
     stored = store.verdicts.known(VERDICT_RULES, session_ids)
     forgotten = store.forgotten.of(session_ids)
@@ -61,7 +54,7 @@ def extract(store: Store, trivial: frozenset[str], session_ids: Sequence[str]) -
         mined = mine(
             session,
             messages,
-            judged_session(session, overview.messages, verdicts),
+            verdicts,
             trivial=trivial,
             digest=overview.digest,
             forgotten=forgotten.get(session.id, frozenset()),
@@ -86,20 +79,21 @@ def _search_keys(episodes: Sequence[Episode], embedder: Embedder) -> list[Search
     ]
 
 
-def extract_in_worker(settings: WorkerSettings, session_ids: Sequence[str]) -> list[Lesson]:
+def extract_in_worker(settings: Settings, session_ids: Sequence[str]) -> list[Lesson]:
     """Do `extract` in a worker process, which has loaded nothing yet."""
-    return extract(_worker_store(settings), settings.trivial, session_ids)
+    store = _worker_store(settings.database, settings.busy_timeout_s)
+    return extract(store, settings.trivial_tools, session_ids)
 
 
 @cache
-def _worker_store(settings: WorkerSettings) -> Store:
-    return Store(settings.database, busy_timeout_s=settings.busy_timeout_s, only_looking=True)
+def _worker_store(database: str, busy_timeout_s: float) -> Store:
+    return Store(database, busy_timeout_s=busy_timeout_s, only_looking=True)
 
 
 class Learner:
     """Learns from sessions. What was learned under other `rules` is learned again."""
 
-    def __init__(self, store: Store, settings: WorkerSettings, rules: str) -> None:
+    def __init__(self, store: Store, settings: Settings, rules: str) -> None:
         self._store = store
         self._settings = settings
         self._rules = rules
@@ -124,7 +118,7 @@ class Learner:
         total, batches = sum(messages.values()), _batches(session_ids, messages)
         if executor is None or total < _WORTH_WORKERS:
             extracted: Iterator[list[Lesson]] = map(
-                partial(extract, self._store, self._settings.trivial), batches
+                partial(extract, self._store, self._settings.trivial_tools), batches
             )
         else:
             extracted = executor.map(partial(extract_in_worker, self._settings), batches)

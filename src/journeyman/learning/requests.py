@@ -16,31 +16,25 @@ from journeyman.learning.sanitizer import joined_intent
 from journeyman.records import Message
 
 
-class Artefact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row: a text that programs leave in sessions, and where it comes from."""
+class Wording(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row: a text that programs leave in sessions, and where it comes from; or a way to say that
+    the previous work was not what the person wanted.
+    """
 
     id: str
-    pattern: str
-    example: str
-    reason: str
-
-
-class Correction(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row: a way to say that the previous work was not what the person wanted."""
-
-    id: str
-    within: int
     patterns: tuple[str, ...]
     example: str
+    reason: str = ""
+    within: int = 0
 
 
 class _WordingsTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    result: tuple[Artefact, ...]
-    argument: tuple[Artefact, ...]
-    request: tuple[Artefact, ...]
+    result: tuple[Wording, ...]
+    argument: tuple[Wording, ...]
+    request: tuple[Wording, ...]
     words: dict[str, str]
     lists: dict[str, str]
-    correction: tuple[Correction, ...]
+    correction: tuple[Wording, ...]
 
 
 TABLE = msgspec.toml.decode(
@@ -195,21 +189,21 @@ def _is_request(text: str) -> bool:
     return any(word.casefold() not in _NODS for word in _WORD.findall(text[:2000]))
 
 
-def _any_of(rows: Iterable[Artefact]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{row.pattern})" for row in rows), re.IGNORECASE)
+def _any_of(rows: Iterable[Wording]) -> re.Pattern[str]:
+    """Return a pattern for texts that match a row, each row as a group named by its id."""
+    groups = []
+    for row in rows:
+        pattern = "|".join(row.patterns)
+        for name, words in TABLE.words.items():
+            pattern = pattern.replace(f"{{{name}}}", words)
+        lead_in = f"(?:.{{0,{row.within}}}\\b)?" if row.within else ""
+        groups.append(f"(?P<{row.id}>{lead_in}(?:{pattern}))")
+    return re.compile("|".join(groups), re.IGNORECASE)
 
 
-def _correction_group(row: Correction) -> str:
-    """Return the pattern of a row as a group named by its id."""
-    pattern = "|".join(row.patterns)
-    for name, words in TABLE.words.items():
-        pattern = pattern.replace(f"{{{name}}}", words)
-    lead_in = f"(?:.{{0,{row.within}}}\\b)?" if row.within else ""
-    return f"(?P<{row.id}>{lead_in}(?:{pattern}))"
-
-
-_STUB, _CUT, _PROMPT = map(_any_of, (TABLE.result, TABLE.argument, TABLE.request))
-_CORRECTION = re.compile("|".join(map(_correction_group, TABLE.correction)), re.IGNORECASE)
+_STUB, _CUT, _PROMPT, _CORRECTION = map(
+    _any_of, (TABLE.result, TABLE.argument, TABLE.request, TABLE.correction)
+)
 
 
 def without_reminders(result: str) -> str:

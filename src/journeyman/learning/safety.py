@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from journeyman.gate.conditions import find_popular, loses_data
-from journeyman.gate.decision import ALLOW, Decision, rule, strongest
+from journeyman.gate.decision import ALLOW, Decision, GateRule, rule, strongest
 from journeyman.gate.gate import patched_paths, pipes_download_to_interpreter
 from journeyman.gate.paths import Places
 from journeyman.gate.rules import NETWORK, find_in_code, find_rules
 from journeyman.learning.agent_tools import Fields, find_call, parse_arguments
+from journeyman.learning.slots import CHANGES_FOLDER
 from journeyman.redaction.redactor import Redactor
 from journeyman.redaction.secret_values import PLACEHOLDER
 
@@ -23,9 +24,6 @@ _UNKNOWN_FOLDER, _UNKNOWN_HOME = "/work/project", "/home/nobody"
 """The folder and the home of a session that did not record where it worked."""
 
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root(?=/|\Z)")
-_CHANGES_FOLDER = re.compile(r"\s*cd\s+['\"]?([^\s;&|'\"]+)['\"]?\s*&&")
-"""The folder that a command changes to first."""
-
 _SYSTEM = re.compile(r"/(?:etc|usr|var|bin|sbin|lib|dev|proc|sys|boot)\b")
 
 _NO_COMMAND = frozenset(("unparseable", "too_large", "command.hidden"))
@@ -83,7 +81,7 @@ def why_unsafe(tool: str, arguments: str, folder: str = "") -> Decision | None:
     elif call.operation == "run_code":
         decision = _check_code(call.fields.get("code", ""), folder)
     elif call.operation in ("edit", "write", "patch"):
-        decision = _check_write(call.fields, folder)
+        decision = strongest(_check_write(call.fields, folder))
     else:
         places, path = _places(folder), call.fields.get("path", "")
         is_secret = path and places.is_secret(places.resolve(path))
@@ -99,28 +97,27 @@ def is_safe_form(form: str) -> bool:
 
 def _check_script(line: str, folder: str, run_in: str) -> Decision:
     line = _without_placeholders(line)
-    change = _CHANGES_FOLDER.match(line)
-    first = change[1] if change else ""
-    if folder:
-        moves = _is_in_home(first, folder)
-    else:
-        first = run_in or first
-        moves = first.startswith("/") and not _SYSTEM.match(first)
-    if moves:
-        return _check_command(line, first, "")
-    return _check_command(line, folder, first or run_in)
+    change = CHANGES_FOLDER.match(line)
+    start = run_in or (change[2] if change else "")
+    is_project = start.startswith("/") and not _SYSTEM.match(start)
+    if is_project and (not folder or _is_in_home(start, folder)):
+        folder, start = start, ""
+    return _check_command(line, folder, start)
 
 
 def _check_command(
     line: str, folder: str = "", run_in: str = "", *, ignored: frozenset[str] = frozenset()
 ) -> Decision:
-    """Return the decision on a command line; needing the network is no reason not to teach."""
     rows = find_rules(_without_placeholders(line), _places(folder, run_in))
-    return strongest(row.decision for row in rows if row.id not in ignored | {NETWORK})
+    return _strongest(row for row in rows if row.id not in ignored)
 
 
 def _check_code(text: str, folder: str) -> Decision:
-    rows = find_in_code(_without_placeholders(text), _places(folder))
+    return _strongest(find_in_code(_without_placeholders(text), _places(folder)))
+
+
+def _strongest(rows: Iterable[GateRule]) -> Decision:
+    """Return the decision of the rules; needing the network is no reason not to teach."""
     return strongest(row.decision for row in rows if row.id != NETWORK)
 
 
@@ -143,32 +140,23 @@ def _places(folder: str, run_in: str = "") -> Places:
     return Places(Path(workspace), home, folder=run_in, foreign=True)
 
 
-def _check_write(fields: Fields, folder: str) -> Decision:
-    """Return the decision on what a call writes, and where."""
+def _check_write(fields: Fields, folder: str) -> Iterator[Decision]:
+    """Yield decisions on what a call writes, and where."""
     patch: str = fields.get("patch", "")
-    paths = [fields["path"]] if "path" in fields else list(patched_paths(patch))
-    old: str = fields.get("old", "")
-    new: str = fields.get("new") or fields.get("content", "")
+    paths = [fields["path"]] if "path" in fields else patched_paths(patch)
+    places = _places(folder)
+    for place in map(places.resolve, paths):
+        if places.is_steering(place):
+            yield rule("file.steering").decision
+        elif folder and not (
+            places.is_inside(place) or places.is_scratch(place) or _is_in_home(str(place), folder)
+        ):
+            yield rule("file.write_outside").decision
+    old, new = fields.get("old", ""), fields.get("new") or fields.get("content", "")
     if patch:
         lines = patch.splitlines()
         old = "\n".join(line[1:] for line in lines if line.startswith("-"))
         new = "\n".join(line[1:] for line in lines if line.startswith("+"))
-    return strongest((*_check_paths(paths, folder), *_check_text(paths, old, new, folder)))
-
-
-def _check_paths(paths: Iterable[str], folder: str) -> Iterator[Decision]:
-    places = _places(folder)
-    for text in paths:
-        path = places.resolve(text)
-        if places.is_steering(path):
-            yield rule("file.steering").decision
-        elif folder and not (
-            places.is_inside(path) or places.is_scratch(path) or _is_in_home(str(path), folder)
-        ):
-            yield rule("file.write_outside").decision
-
-
-def _check_text(paths: Iterable[str], old: str, new: str, folder: str) -> Iterator[Decision]:
     old_lines = set(old.splitlines())
     added = "\n".join(line for line in new.splitlines() if line not in old_lines)
     if pipes_download_to_interpreter(added):
@@ -179,14 +167,10 @@ def _check_text(paths: Iterable[str], old: str, new: str, folder: str) -> Iterat
         registry = match.lastgroup or ""
         if any(find_popular(name, registry) for name in _DEPENDENCY.findall(added)):
             yield rule("package.misspelt").decision
-    if len(added) <= _LONGEST_WRITTEN and _holds_credential(added):
-        yield _SECRET
-
-
-def _holds_credential(text: str) -> bool:
-    """Whether a text contains a literal secret that grants access."""
-    families = PLACEHOLDER.findall(Redactor().text(PLACEHOLDER.sub("", text)))
-    return any(family not in _PERSONAL for family, _ in families)
+    if len(added) <= _LONGEST_WRITTEN:
+        families = PLACEHOLDER.findall(Redactor().text(PLACEHOLDER.sub("", added)))
+        if any(family not in _PERSONAL for family, _ in families):
+            yield _SECRET
 
 
 def _check_unknown_tool(values: Mapping[str, Any], folder: str) -> Decision:
@@ -206,7 +190,7 @@ def _check_unknown_tool(values: Mapping[str, Any], folder: str) -> Decision:
         named = {**values, **edit} if isinstance(edit, dict) else {}
         fields = {_FIELD_OF[name]: str(text) for name, text in named.items() if name in _FIELD_OF}
         if "new" in fields:
-            decisions.append(_check_write(fields, folder))
+            decisions += _check_write(fields, folder)
     return strongest(decisions)
 
 

@@ -52,7 +52,9 @@ _SHOWING = frozenset(
 _NO_PATH_AFTER = frozenset(
     ["-e", "-m", "-name", "-iname", "-path", "-g", "--glob", "--include", "--exclude"]
 )
-_CHANGES_FOLDER = re.compile(r"\s*cd\s+(['\"]?)([^\s;&|'\"$`]+)\1\s*(?:&&|;|\n|$)")
+CHANGES_FOLDER = re.compile(r"\s*cd\s+(['\"]?)([^\s;&|'\"$`]+)\1\s*(?:&&|;|\n|$)")
+"""The folder that a command line changes to first, as its second group."""
+
 _CHANGE_OF_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
 _KEEPS_FOLDER = "Bash"
 """The tool of Claude Code, whose shell stays in the folder that a command changed to."""
@@ -133,7 +135,7 @@ class Location:
         changes = [words for words in changes if words[0] in ("cd", "pushd", "popd")]
         if not changes:
             return folder
-        match = _CHANGES_FOLDER.match(line) if len(changes) == 1 else None
+        match = CHANGES_FOLDER.match(line) if len(changes) == 1 else None
         folder = self._joined(folder, match[2]) if match else None
         if call.tool == _KEEPS_FOLDER and worked and "(" not in line:
             self._here = folder

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from journeyman.learning.agent_tools import KNOWN_TOOLS, find_call, operation_of, shell_command
+from journeyman.learning.agent_tools import KNOWN_TOOLS, file_path, operation_of, shell_command
 from journeyman.learning.commands import (
     Command,
     check_kind,
@@ -127,7 +127,7 @@ class _Failure:
             else:
                 yield from ((SHELL, self._path(path)) for path in self._missing_paths())
         elif call.tool in KNOWN_TOOLS:
-            path = self._inside(_searched_path(call), self._serving)
+            path = self._inside(file_path(call.tool, call.arguments), self._serving)
             head = self._result[:500]
             if _NO_PATH.search(head) and "spawn" not in head and not self._is_own(path):
                 yield SHELL, self._path(path)
@@ -145,8 +145,6 @@ class _Failure:
             if command is None or self._is_own(program):
                 continue
             named = "" if match["c"] else self._named_alike(program)
-            if named and sorted(named) == sorted(program):
-                return "program", "", ""  # mistyped
             # Whatever it was called with, its first word is what is missing.
             is_first = command.name.split()[0] == program
             failed = program if named or is_first else command.name
@@ -170,7 +168,7 @@ class _Failure:
     def _option(self) -> _Found | None:
         """Find the command with an option that it does not know."""
         for match in _NO_OPTION.finditer(self._result):
-            option = match["a"] or match["b"] or match["c"]
+            option = next(filter(None, match.groups()))
             if command := self._named(option, in_name=False):
                 works = self._without(command.name, option)
                 return "option", f"{command.name} {option}", works
@@ -202,7 +200,8 @@ class _Failure:
         """Return a missing path, and the first with the same last part that a later call found."""
         name = path.rpartition("/")[2]
         for serving in self._later if path else ():
-            others = (_searched_path(serving.call), *operands(serving.line))
+            call = serving.call
+            others = (file_path(call.tool, call.arguments), *operands(serving.line))
             for other in others if serving.is_ok else ():
                 inside = self._inside(other, serving)
                 if inside != path and inside.rpartition("/")[2] == name:
@@ -215,7 +214,7 @@ class _Failure:
 
     def _named_alike(self, program: str) -> str:
         """Return the program of a later command whose name is that of a missing one but for its
-        folder in the project or its version, as `python3` for `python`, or has the same letters.
+        folder in the project or its version, as `python3` for `python`.
         """
         spaced = program.replace("-", " ")  # docker-compose
         for serving in self._ran():
@@ -226,7 +225,7 @@ class _Failure:
                     for long, short in ((bare, program), (program, bare))
                 )
                 is_other = other != program and not other.startswith(("/", "~"))
-                if is_other and (is_alike or sorted(other) == sorted(program)):
+                if is_other and is_alike:
                     return other
                 if spaced != program and " ".join(words).startswith(f"{spaced} "):
                     return spaced
@@ -276,11 +275,6 @@ def head_and_tail(result: str, most: int = READ) -> str:
     if len(result) <= 2 * most:
         return result
     return f"{result[:most]}\n{result[-most:]}"
-
-
-def _searched_path(call: Call) -> str:
-    found = find_call(call.tool, call.arguments)
-    return found.fields.get("path", "") if found else ""
 
 
 def is_made(call: Call) -> bool:
