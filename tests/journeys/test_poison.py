@@ -71,6 +71,7 @@ class WholeCheckout(Checkout):
     """A checkout in which facts hold: it has every file but those that sessions missed."""
 
     def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__()
         self._missing = missing
 
     def exists(self, path: str) -> bool:

@@ -51,35 +51,79 @@ _STATUS = ("-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--por
 
 
 class Checkout:
-    """What facts are checked against; as such a project whose folder is not known, in which nothing
-    can be checked.
+    """A folder on this machine, which is only read; without one, a project whose folder is not
+    known, in which nothing can be checked.
     """
 
-    @property
-    def instructions(self) -> dict[str, str]:
-        """The texts of the instructions files, by their names."""
-        return {}
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
 
-    @property
-    def playbook(self) -> str:
-        """The playbook that Journeyman wrote into instructions files."""
-        return ""
-
-    def exists(self, _path: str) -> bool | None:
+    def exists(self, path: str) -> bool | None:
         """Return whether a path exists; None if that is not known."""
-        return None
+        if self._folder is None:
+            return None
+        try:
+            return (self._folder / path).exists()
+        except (OSError, ValueError):
+            return False
 
     def uncommitted(self) -> frozenset[str]:
         """Return the files whose changes are in no commit, as far as that is known."""
-        return frozenset()
+        if self._folder is None:
+            return frozenset()
+        try:
+            found = subprocess.check_output(  # noqa: S603
+                ["git", "-C", str(self._folder), *_STATUS],  # noqa: S607
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+                stderr=subprocess.DEVNULL,
+                timeout=_GIT_S,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return frozenset()
+        return frozenset(entry[3:] for entry in found.decode("utf-8", "replace").split("\0"))
 
-    def is_installed(self, _program: str) -> bool:
+    def is_installed(self, program: str) -> bool:
         """Return whether a program is known to be installed."""
-        return False
+        return self._folder is not None and shutil.which(program) is not None
 
-    def has_task(self, _command: str) -> bool | None:
+    def has_task(self, command: str) -> bool | None:
         """Return whether the task that a command runs is defined; None if that is not known."""
-        return None
+        program, *words = command.split()
+        task = next((word for word in words if word != "run"), "")
+        if self._folder is None or program not in _TASKS or task in ("", "exec") or task[0] == "-":
+            return None
+        files, definition = _TASKS[program]
+        text = "\n".join(map(self._text, files))
+        if re.search(definition.format(re.escape(task)), text, re.MULTILINE):
+            return True
+        elsewhere = program == "mise" and any(map(self.exists, _SCRIPT_FOLDERS))
+        return None if elsewhere or _ELSEWHERE.search(text) else False
+
+    def _text(self, name: str) -> str:
+        """Return the beginning of a file; empty if it cannot be read."""
+        if self._folder is None:
+            return ""
+        try:
+            with (self._folder / name).open("rb") as file:
+                return file.read(_LONGEST_FILE).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            return ""
+
+    @cached_property
+    def _written(self) -> dict[str, str]:
+        imported = (name for file in INSTRUCTIONS for name in _IMPORT.findall(self._text(file)))
+        return {name: self._text(name) for name in dict.fromkeys((*INSTRUCTIONS, *imported))}
+
+    @cached_property
+    def instructions(self) -> dict[str, str]:
+        """The texts of the instructions files, without the playbook that Journeyman wrote there."""
+        texts = {name: _BLOCK.sub("", text) for name, text in self._written.items()}
+        return {name: text for name, text in texts.items() if text}
+
+    @cached_property
+    def playbook(self) -> str:
+        """The playbook that Journeyman wrote into instructions files."""
+        return "\n".join(block for text in self._written.values() for block in _BLOCK.findall(text))
 
     def why_silent(self, fact: Fact) -> str:
         """Return why a fact is not told here; empty if it is."""
@@ -103,69 +147,6 @@ class Checkout:
         if is_here and self.has_task(works) is False:
             return "it names a task that no longer exists"
         return ""
-
-
-class FolderCheckout(Checkout):
-    """A folder on this machine. It is only read."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def exists(self, path: str) -> bool:
-        try:
-            return (self._folder / path).exists()
-        except (OSError, ValueError):
-            return False
-
-    def uncommitted(self) -> frozenset[str]:
-        try:
-            found = subprocess.check_output(  # noqa: S603
-                ["git", "-C", str(self._folder), *_STATUS],  # noqa: S607
-                env={"PATH": os.environ.get("PATH", os.defpath)},
-                stderr=subprocess.DEVNULL,
-                timeout=_GIT_S,
-            )
-        except (OSError, subprocess.SubprocessError):
-            return frozenset()
-        return frozenset(entry[3:] for entry in found.decode("utf-8", "replace").split("\0"))
-
-    def is_installed(self, program: str) -> bool:
-        return shutil.which(program) is not None
-
-    def has_task(self, command: str) -> bool | None:
-        program, *words = command.split()
-        task = next((word for word in words if word != "run"), "")
-        if program not in _TASKS or not task or task == "exec" or task[0] == "-":
-            return None
-        files, definition = _TASKS[program]
-        text = "\n".join(map(self._text, files))
-        if re.search(definition.format(re.escape(task)), text, re.MULTILINE):
-            return True
-        elsewhere = program == "mise" and any(map(self.exists, _SCRIPT_FOLDERS))
-        return None if elsewhere or _ELSEWHERE.search(text) else False
-
-    def _text(self, name: str) -> str:
-        """Return the beginning of a file; empty if it cannot be read."""
-        try:
-            with (self._folder / name).open("rb") as file:
-                return file.read(_LONGEST_FILE).decode("utf-8", "replace")
-        except (OSError, ValueError):
-            return ""
-
-    @cached_property
-    def _written(self) -> dict[str, str]:
-        imported = (name for file in INSTRUCTIONS for name in _IMPORT.findall(self._text(file)))
-        return {name: self._text(name) for name in dict.fromkeys((*INSTRUCTIONS, *imported))}
-
-    @cached_property
-    def instructions(self) -> dict[str, str]:
-        """The texts of the instructions files, without the playbook that Journeyman wrote there."""
-        texts = {name: _BLOCK.sub("", text) for name, text in self._written.items()}
-        return {name: text for name, text in texts.items() if text}
-
-    @cached_property
-    def playbook(self) -> str:
-        return "\n".join(block for text in self._written.values() for block in _BLOCK.findall(text))
 
 
 def find_root(folder: Path) -> Path:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from journeyman.learning.commands import check_kind, is_project_command
+from journeyman.learning.commands import check_kind
 from journeyman.records import Check, SessionId
 from journeyman.records.session import BOT_PLATFORMS
 from journeyman.store.episodes import EpisodeRow
@@ -85,15 +85,10 @@ def _substance(row: EpisodeRow) -> tuple[bool, int]:
 
 
 def _open_check(checks: Iterable[Check]) -> Check | None:
-    """Return the check that failed and did not work later, else the last one. What the agent tried
-    besides the project's own checks is no failure of the project.
-    """
+    """Return the check that failed and did not work later, else the last one."""
     last: dict[str | None, Check] = {}
     for check in checks:
-        known = last.get(check_kind(check.command))
-        is_own = is_project_command(check.command)
-        if check.worked or is_own or known is None or not is_project_command(known.command):
-            last[check_kind(check.command)] = check
+        last[check_kind(check.command)] = check
     failed = (one for one in last.values() if not one.worked)
     return next(failed, next(reversed(last.values()), None))
 

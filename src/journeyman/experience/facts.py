@@ -18,7 +18,6 @@ from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import (
     MAIN_BRANCHES,
     WorkedOn,
-    likely_files,
     work_of_sessions,
 )
 from journeyman.learning.commands import (
@@ -31,7 +30,7 @@ from journeyman.learning.commands import (
 )
 from journeyman.learning.search_keys import STOP_WORDS
 from journeyman.learning.traps import SHELL
-from journeyman.records import SessionId, TrapReason
+from journeyman.records import SessionId
 from journeyman.records.fact import (
     TOLD,
     Correction,
@@ -44,6 +43,7 @@ from journeyman.records.fact import (
 from journeyman.records.session import BOT_PLATFORMS
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.store.episodes import EpisodeRow
+from journeyman.text.durations import abbreviate_duration
 
 CONFIRMED = 2
 """The minimum number of sessions behind a fact."""
@@ -59,9 +59,8 @@ _FREQUENT = 0.05
 
 _SLOW_S = 5.0
 
-_TYPICAL, _TYPICAL_IF_PARTICULAR = 0.2, 0.5
-"""The share of the sessions with a command from which a form counts as the usual one; higher for a
-form that names a file or a number."""
+_TYPICAL = 0.5
+"""The share of the sessions with a command from which a form counts as the usual one."""
 
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
@@ -190,10 +189,6 @@ class ProjectFacts:
         same = (one for one in reversed(self.worked_on) if one.branch == branch and not one.is_bot)
         return next(same, None)
 
-    def likely_files(self, branch: str, person: str) -> list[str]:
-        """Return the files of earlier sessions, the likeliest to be needed next before others."""
-        return likely_files(self.worked_on, branch, person)
-
     def files_of_branch(self, branch: str) -> set[str]:
         """Return the files that sessions on a branch of its own used."""
         if branch in MAIN_BRANCHES:
@@ -204,10 +199,9 @@ class ProjectFacts:
         decision = self._decisions.get(fact.id)
         if decision is None:
             return fact
-        if not decision.text:
-            return replace(fact, state=decision.state)
         # In the person's words it is what they want, whatever it was counted from.
-        return replace(fact, state=decision.state, kind="preference", text=decision.text)
+        words = {"kind": "preference", "text": decision.text} if decision.text else {}
+        return replace(fact, state=decision.state, **words)
 
     def _fact(
         self, kind: FactKind, subject: str, text: str, sightings: Sequence[Sighting], **more: Any
@@ -228,33 +222,34 @@ class ProjectFacts:
         )
 
     def _confirmed(
-        self, sightings: Mapping[Any, Sequence[Sighting]], least: int = CONFIRMED
+        self, seen: Iterable[tuple[Any, Sighting]], least: int = CONFIRMED
     ) -> Iterator[tuple[Any, Sequence[Sighting]]]:
         """Yield what so many sessions show that had taken in nothing from outside by then, the most
         frequent first.
         """
-        kept = {}
-        for key, seen in sightings.items():
-            clean = [one for one in seen if not one.row.observed.tainted]
-            if len({one.row.session for one in clean}) >= least:
-                kept[key] = clean
-        weights = {key: self._weight_of(seen) for key, seen in kept.items()}
-        for key in sorted(kept, key=lambda one: (-weights[one], str(one))):
-            yield key, kept[key]
+        groups: defaultdict[Any, list[Sighting]] = defaultdict(list)
+        for key, one in seen:
+            if not one.row.observed.tainted:
+                groups[key].append(one)
+        order = {key: (-self._weight_of(group), str(key)) for key, group in groups.items()}
+        for key in sorted(groups, key=order.__getitem__):
+            if len({one.row.session for one in groups[key]}) >= least:
+                yield key, groups[key]
 
     def _commands(self) -> list[Fact]:
-        uses: defaultdict[tuple[str, str], list[Sighting]] = defaultdict(list)
-        for row in self.rows:
-            for use in row.observed.commands:
-                if use.worked and is_project_command(use.name):
-                    uses[use.folder, subject_of(use.name)].append(Sighting(row, use))
+        uses = (
+            ((use.folder, subject_of(use.name)), Sighting(row, use))
+            for row in self.rows
+            for use in row.observed.commands
+            if use.worked and is_project_command(use.name)
+        )
         facts = []
         for (folder, name), seen in self._confirmed(uses):
             form = placed(usual_form((row.session, use.form) for row, use in seen), folder)
             if form == placed("", folder):
                 continue
             seconds = median([use.seconds for _, use in seen if use.seconds] or [0.0])
-            took = f" ({_duration(seconds)})" if seconds >= _SLOW_S else ""
+            took = f" ({abbreviate_duration(seconds)})" if seconds >= _SLOW_S else ""
             program = name.partition(" ")[0]
             is_run = subject_of(seen[0].item.name) != seen[0].item.name  # by an interpreter
             script = program if "/" in program else name if is_run else ""
@@ -265,22 +260,24 @@ class ProjectFacts:
         return facts
 
     def _traps(self) -> list[Fact]:
-        seen: defaultdict[tuple[TrapReason, str, str], list[Sighting]] = defaultdict(list)
-        worked: defaultdict[str, list[Sighting]] = defaultdict(list)
+        seen = (
+            ((trap.reason, trap.tool, program_of(trap.failed)), Sighting(row, trap))
+            for row in self.rows
+            for trap in row.observed.traps
+        )
+        worked: defaultdict[str, list[EpisodeRow]] = defaultdict(list)
         for row in self.rows:
-            for trap in row.observed.traps:
-                seen[trap.reason, trap.tool, program_of(trap.failed)].append(Sighting(row, trap))
             for use in row.observed.commands:
                 if use.worked and not use.folder:
-                    worked[program_of(use.name)].append(Sighting(row, use))
+                    worked[program_of(use.name)].append(row)
         facts = []
         for (reason, tool, failed), sightings in self._confirmed(seen):
             # What usually works is no trap, however often it failed; what worked only before is.
             times = [one.row.at or 0.0 for one in sightings]
-            since = [one for one in worked[failed] if (one.row.at or 0.0) >= min(times)]
+            since = [row for row in worked[failed] if (row.at or 0.0) >= min(times)]
             if reason in ("program", "task") and len(since) >= len(sightings):
                 continue
-            later = {one.row.session for one in since if (one.row.at or 0.0) > max(times)}
+            later = {row.session for row in since if (row.at or 0.0) > max(times)}
             if len(later) >= CONFIRMED:
                 continue
             remedies: defaultdict[str, set[SessionId]] = defaultdict(set)
@@ -307,22 +304,21 @@ class ProjectFacts:
         return facts
 
     def _findings(self) -> list[Fact]:
-        seen: defaultdict[str, list[Sighting]] = defaultdict(list)
-        for row in self.rows:
-            for finding in row.observed.findings:
-                seen[finding.rule].append(Sighting(row, finding))
-        linted = {row.session for one in seen.values() for row, _ in one}
-        if len(linted) < CONFIRMED:
+        seen = (
+            (finding.rule, Sighting(row, finding))
+            for row in self.rows
+            for finding in row.observed.findings
+        )
+        # The name of a rule needs no second witness once linters have reported twice.
+        found = [*self._confirmed(seen, least=1)]
+        if len({row.session for _, sightings in found for row, _ in sightings}) < CONFIRMED:
             return []
         facts = []
-        # The name of a rule is one word: it needs no second witness.
-        for rule, sightings in self._confirmed(seen, least=1):
-            count = len({row.session for row, _ in sightings})
-            is_test = check_kind(sightings[0].item.command)
-            if is_test == "test" and count < CONFIRMED:
-                continue
-            detail = "test" if is_test == "test" else "rule"
-            facts.append(self._fact("finding", rule, rule, sightings, detail=detail))
+        for rule, sightings in found:
+            detail = "test" if check_kind(sightings[0].item.command) == "test" else "rule"
+            fact = self._fact("finding", rule, rule, sightings, detail=detail)
+            if detail == "rule" or len(fact.sessions) >= CONFIRMED:
+                facts.append(fact)
         return facts
 
     def _preferences(self) -> list[Fact]:
@@ -416,10 +412,6 @@ def _quotable(words: str) -> str:
     return " ".join(words.split()).replace('"', "'")
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
 def _session_weights(rows: Sequence[EpisodeRow]) -> dict[SessionId, float]:
     """Return the weight of each session: half after `HALF_LIFE` later ones."""
     began: dict[SessionId, float] = {}
@@ -461,8 +453,7 @@ def usual_form(uses: Iterable[tuple[SessionId, str]]) -> str:
         forms[written.partition(_PIPE)[0].removesuffix("2>&1").rstrip()].add(session)
     total = len(set().union(*forms.values()))
     form = _most_used(forms)
-    share = _TYPICAL if generalised(form) == form else _TYPICAL_IF_PARTICULAR
-    if len(forms[form]) < max(CONFIRMED, share * total) and len(forms) > 1:
+    if len(forms[form]) < max(CONFIRMED, _TYPICAL * total) and len(forms) > 1:
         general: defaultdict[str, set[SessionId]] = defaultdict(set)
         for specific, sessions in forms.items():
             general[generalised(specific)] |= sessions

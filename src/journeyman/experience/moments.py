@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from journeyman.experience.checkout import Checkout
+from journeyman.experience.continuity import likely_files
 from journeyman.experience.facts import ProjectFacts, by_folder, first
 from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
 from journeyman.learning.commands import (
@@ -238,7 +239,7 @@ class Moments:
         own = self._facts.files_of_branch(self._branch)
         likely = (
             path
-            for path in self._facts.likely_files(self._branch, self._person)
+            for path in likely_files(self._facts.worked_on, self._branch, self._person)
             if (path in own or not own) and self._checkout.exists(path) is not False
         )
         files = [*islice(likely, _MOST_FILES)]

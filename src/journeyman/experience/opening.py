@@ -21,7 +21,6 @@ from journeyman.records import Pattern, Step
 from journeyman.records.errors import WrongInput
 from journeyman.records.fact import Fact
 from journeyman.records.host import begin_mark, end_mark
-from journeyman.text.strict_json import is_nested_deeper
 
 MessageForm = Literal["openai", "responses", "anthropic"]
 Form = Literal["openai", "responses", "anthropic", "text"]
@@ -31,9 +30,6 @@ JsonObject = dict[str, Any]
 
 _CALLABLE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
-_DEEPEST = 64
-"""The maximum nesting of arguments: whether deeper ones can be read depends on the caller's stack.
-"""
 
 
 def why_not_shown(pattern: Pattern) -> str:
@@ -126,7 +122,7 @@ def _sendable_arguments(text: str) -> str | None:
     """
     try:
         value = json.loads(text)
-        if not isinstance(value, dict) or is_nested_deeper(value, _DEEPEST):
+        if not isinstance(value, dict):
             return None
         # NaN can be read but must not be written: it is not JSON.
         short = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -150,8 +146,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     `preamble` is the part of the system text that tells `facts`, `choices` are shown as messages.
     `note` is for people: why the opening is empty, or what to know about it; no model sees it.
     `addendum` is the text of the template that `template` names as `name@version`. `tokens` is an
-    estimate for the form `openai`. A choice that `why_not_shown` rejects appears in no form, so the
-    builder of an opening should leave it out beforehand.
+    estimate for the form `openai`. No choice may be one that `why_not_shown` rejects.
     """
 
     task: str
@@ -167,17 +162,17 @@ class Opening(Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether the opening adds nothing to a session."""
-        return not (self._shown or self.addendum.strip() or self.preamble.strip())
+        return not (self.choices or self.addendum.strip() or self.preamble.strip())
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         """The patterns that are shown."""
-        return tuple(choice.pattern for choice in self._shown)
+        return tuple(choice.pattern for choice in self.choices)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why each shown pattern was selected."""
-        return tuple(choice.reason for choice in self._shown)
+        return tuple(choice.reason for choice in self.choices)
 
     @property
     def id(self) -> str:
@@ -197,7 +192,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         if self.is_empty:
             return ""
         preamble = sendable_text(self.preamble)
-        count = len(self._shown)
+        count = len(self.choices)
         note = opening_text.note(count, short=self.has_short_note) if count else ""
         addendum = sendable_text(self.addendum).strip()
         return "\n\n".join(filter(None, [preamble, note, addendum]))
@@ -264,10 +259,6 @@ class Opening(Struct, frozen=True, kw_only=True):
             noted = {**front[-1], "content": f"{said}\n\n{self.system}"}
             return [*front[:-1], noted, *examples, *rest]
         return [*front, text_message(form, "system", self.system), *examples, *rest]
-
-    @property
-    def _shown(self) -> tuple[Choice, ...]:
-        return tuple(choice for choice in self.choices if not why_not_shown(choice.pattern))
 
     @property
     def _examples(self) -> tuple[Pattern, ...]:

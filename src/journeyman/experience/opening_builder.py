@@ -232,12 +232,3 @@ def is_plain_call(step: Step) -> bool:
 def is_familiar(tools: Sequence[str]) -> bool:
     """Whether models know tools by training: a shell, or several tools of coding agents."""
     return not SHELLS.isdisjoint(tools) or len(KNOWN_TOOLS & {*tools}) > 1
-
-
-def check_limits(task: object, tokens: object, most: object) -> None:
-    """Raise WrongInput unless the arguments of an opening are usable."""
-    if not isinstance(task, str):
-        raise WrongInput(f"The task {task!r} is not text. Describe what the session should do.")
-    for name, value in (("budget_tokens", tokens), ("max_patterns", most)):
-        if not isinstance(value, int) or value < 0:
-            raise WrongInput(f"{name} is {value!r}. Use a whole number, 0 or greater.")

@@ -426,7 +426,7 @@ class ExperienceFacade(Rooms):
         A `template` is shown whole, as far as a limit is passed and the tools fit; the note names
         it, and the use is counted if `counted`. The task may then be empty.
         """
-        from journeyman.experience.opening_builder import UNLIMITED, OpeningLimits, check_limits
+        from journeyman.experience.opening_builder import UNLIMITED, OpeningLimits
         from journeyman.experience.tool_schemas import LiveTools
 
         is_small = model in self.settings.opening.small_models if small is None else small
@@ -434,7 +434,6 @@ class ExperienceFacade(Rooms):
         if template is not None:
             tokens = UNLIMITED if budget_tokens is None else budget_tokens
             most = UNLIMITED if max_patterns is None else max_patterns
-            check_limits(task, tokens, most)
             chosen = self.templates.get(template)
             limits = OpeningLimits(tokens=tokens, most=most, small=is_small)
             opening = self._opening_builder.from_template(chosen, task, limits, live)
@@ -443,7 +442,6 @@ class ExperienceFacade(Rooms):
             return opening
         tokens = BUDGET_TOKENS if budget_tokens is None else budget_tokens
         most = EXAMPLES if max_patterns is None else max_patterns
-        check_limits(task, tokens, most)
         name = self.project_named(project)
         return self._opening_builder.for_task(
             task,
@@ -462,7 +460,6 @@ class ExperienceFacade(Rooms):
         """
         from journeyman.experience.checkout import (
             Checkout,
-            FolderCheckout,
             branch_of,
             find_root,
         )
@@ -479,7 +476,7 @@ class ExperienceFacade(Rooms):
             facts = facts.of_folder(str(root))
         return Moments(
             facts,
-            FolderCheckout(root),
+            Checkout(root),
             branch=branch_of(root),
             folder=str(root),
             cwd=str(folder.absolute()),
@@ -542,11 +539,11 @@ class ExperienceFacade(Rooms):
         """Return the facts of a project, given by name or by a folder in it, which are then checked
         there, and what they correct in its instructions files. `bots` is that of `opening`.
         """
-        from journeyman.experience.checkout import FolderCheckout, find_root
+        from journeyman.experience.checkout import Checkout, find_root
 
         name = self.project_named(project)
         folder = Path(project).absolute() if self._is_folder(project) else None
-        checkout = FolderCheckout(find_root(folder)) if folder else None
+        checkout = Checkout(find_root(folder)) if folder else None
         return self.facts.playbook(name, checkout, bots=bots)
 
     def project_named(self, project: Path | str) -> str:

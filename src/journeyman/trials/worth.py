@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from journeyman.experience.checkout import Checkout, says
-from journeyman.experience.continuity import person_of
+from journeyman.experience.continuity import likely_files, person_of
 from journeyman.experience.facts import ProjectFacts
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import operation_of, shell_command
@@ -286,7 +286,9 @@ class _Replay:
             _fact("command", fact.subject) for fact in facts.all if says(written, fact.subject)
         ]
         named += [
-            _fact("continuity", path) for path in facts.likely_files("", "") if says(written, path)
+            _fact("continuity", path)
+            for path in likely_files(facts.worked_on, "", "")
+            if says(written, path)
         ]
         cost = sum(self._count(text) for text in written.values())
         yield "instructions files", named, cost

@@ -7,7 +7,6 @@ from tests.tables import table
 
 from journeyman.experience.checkout import (
     Checkout,
-    FolderCheckout,
     branch_of,
     find_root,
     says,
@@ -18,7 +17,7 @@ def test_paths_and_programs(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "test").touch()
     (tmp_path / "dangling").symlink_to("nothing")
-    checkout = FolderCheckout(tmp_path)
+    checkout = Checkout(tmp_path)
     paths = ("bin/test", "./bin/test", "bin", "bin/gone", "dangling", "a\0b", "x" * 5_000)
     assert [checkout.exists(path) for path in paths] == [True] * 3 + [False] * 4
     assert checkout.is_installed("git")
@@ -65,7 +64,7 @@ def test_tasks(tmp_path: Path, file: str, text: str, command: str, is_defined: b
     for other in tmp_path.iterdir():
         other.unlink()
     (tmp_path / file).write_text(text)
-    assert FolderCheckout(tmp_path).has_task(command) is is_defined
+    assert Checkout(tmp_path).has_task(command) is is_defined
     assert Checkout().has_task(command) is None
 
 
@@ -81,13 +80,13 @@ def test_instructions_files(tmp_path: Path) -> None:
     (tmp_path / "docs" / "dev.md").write_text("Run bin/lint.")
     (tmp_path / "README.md").mkdir()
     (tmp_path / "NOTES.md").write_text("Run bin/notes.")
-    checkout = FolderCheckout(tmp_path)
+    checkout = Checkout(tmp_path)
     # Those of a person, without what Journeyman wrote into them.
     assert list(checkout.instructions) == ["CLAUDE.md", ".claude/CLAUDE.md", "docs/dev.md"]
     assert checkout.instructions["CLAUDE.md"] == "# Work\nRun make lint.\n\nEnd.\n"
     assert "- `bin/test`" in checkout.playbook
     assert "Ask first." in checkout.instructions[".claude/CLAUDE.md"]
-    assert FolderCheckout(tmp_path / "gone").instructions == {}
+    assert Checkout(tmp_path / "gone").instructions == {}
 
 
 @table(

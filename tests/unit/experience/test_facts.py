@@ -6,8 +6,8 @@ from typing import Any
 from tests.experience import Seen, episode, project_facts
 from tests.tables import table
 
-from journeyman.experience.checkout import Checkout, FolderCheckout
-from journeyman.experience.continuity import person_of
+from journeyman.experience.checkout import Checkout
+from journeyman.experience.continuity import likely_files, person_of
 from journeyman.experience.facts import ProjectFacts
 from journeyman.records import Check, CommandUse, FileUse, Finding, Remark, SessionId, Trap
 from journeyman.records.fact import Fact, FactDecision, FactKind, FactState
@@ -241,7 +241,7 @@ def test_why_a_fact_is_not_told(
             MOVED,
         )
     )
-    fact, checkout = fact_about(facts, subject), FolderCheckout(folder)
+    fact, checkout = fact_about(facts, subject), Checkout(folder)
     assert checkout.why_silent(fact) == reason
     assert (fact in facts.holding(checkout)) is (reason == "")
     assert Checkout().why_silent(fact) == ""
@@ -260,12 +260,12 @@ def test_instructions_files_are_corrected(tmp_path: Path) -> None:
     rows = sessions(Trap("program", "shell", "pytest9", "bin/test"), git, use("bin/test"))
     facts = project_facts(*rows)
     # Only what fails here: git is installed.
-    (found,) = facts.corrections(FolderCheckout(tmp_path))
+    (found,) = facts.corrections(Checkout(tmp_path))
     assert (found.file, found.says, found.fact.remedy) == ("CLAUDE.md", "pytest9", "bin/test")
     dropped = project_facts(
         *rows, decisions=[decided(fact_about(facts, one), "dropped") for one in ("pytest9", "git")]
     )
-    assert dropped.corrections(FolderCheckout(tmp_path)) == ()
+    assert dropped.corrections(Checkout(tmp_path)) == ()
 
 
 def worked_on(number: int, path: str, branch: str = "main", person: str = "ana") -> EpisodeRow:
@@ -282,16 +282,19 @@ def test_likely_files() -> None:
     )
 
     def order(branch: str, person: str) -> list[str]:
-        return facts.likely_files(branch, person)
+        return likely_files(facts.worked_on, branch, person)
 
     assert order("tax", "ana") == ["tax.py", "cart.py", "page.py"]  # the branch before the person
     assert order("main", "bob") == ["page.py", "tax.py", "cart.py"]  # the person before the rest
     assert order("main", "") == ["cart.py", "page.py", "tax.py"]
     recent = project_facts(worked_on(1, "old.py"), worked_on(2, "new.py"))
-    assert recent.likely_files("main", "") == ["new.py", "old.py"]
+    assert likely_files(recent.worked_on, "main", "") == ["new.py", "old.py"]
     used_often = episode("s3", "", FileUse("old.py", 4, 2), at=3.0)
     twice = project_facts(worked_on(1, "old.py"), used_often, worked_on(4, "new.py"))
-    assert twice.likely_files("main", "") == ["old.py", "new.py"]  # more use before later use
+    assert likely_files(twice.worked_on, "main", "") == [
+        "old.py",
+        "new.py",
+    ]  # more use before later use
     assert [*map(person_of, ("/home/ana/app", "/Users/bob/x", "/srv/app"))] == ["ana", "bob", ""]
 
 
@@ -303,7 +306,7 @@ def test_files_named_by_a_new_branch_are_likely() -> None:
     )
 
     def order(branch: str) -> list[str]:
-        return facts.likely_files(branch, "ana")
+        return likely_files(facts.worked_on, branch, "ana")
 
     assert order("ana/fix-tax-rules") == ["src/tax_rules.py", "src/page.py", "src/cart.py"]
     # What is in every path tells nothing, and a main branch names nothing.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.experience import EMBEDDER, Seen, episode, project_facts
 from tests.tables import table
 
-from journeyman.experience.checkout import Checkout, FolderCheckout
+from journeyman.experience.checkout import Checkout
 from journeyman.experience.moments import MOMENTS, Advice, Moments
 from journeyman.records import (
     Call,
@@ -47,16 +47,16 @@ KEEP = Remark("Please keep the licence header", "Edit", "src/cart_items.py")
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> FolderCheckout:
+def checkout(tmp_path: Path) -> Checkout:
     for file in FILES:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
     (tmp_path / "Makefile").write_text("lint:\n\truff check\n")
-    return FolderCheckout(tmp_path)
+    return Checkout(tmp_path)
 
 
 def moments(
-    checkout: FolderCheckout | Checkout,
+    checkout: Checkout,
     *seen: Seen,
     branch: str = "tax",
     request: str = "Fix the rounding",
@@ -80,7 +80,7 @@ def subjects(advice: Advice) -> list[str]:
     return [fact.subject for fact in advice.facts]
 
 
-def test_start(checkout: FolderCheckout) -> None:
+def test_start(checkout: Checkout) -> None:
     assert moments(checkout).start().text == (
         "Journeyman: what 2 earlier sessions show of this project.\n"
         '- The last session on this branch (1970-01-01) was asked: "Fix the rounding". Its last '
@@ -101,18 +101,18 @@ def test_start(checkout: FolderCheckout) -> None:
     assert "book_seat" not in moments(checkout).start(["Bash"]).text
 
 
-def test_start_is_silent_without_facts(checkout: FolderCheckout) -> None:
+def test_start_is_silent_without_facts(checkout: Checkout) -> None:
     nothing = Moments(project_facts(), checkout)
     assert (nothing.start(), nothing.start().is_empty) == (Advice(moment="start"), True)
     # Also where all of them are switched off, or nothing holds any more.
     assert moments(checkout, kinds=frozenset()).start().is_empty
     only = moments(checkout, kinds=frozenset({"command"})).start()
     assert subjects(only) == ["bin/test", "make lint"]
-    gone = moments(FolderCheckout(Path("/nonexistent")), SEEN[0], NO_PYTEST, branch="main")
+    gone = moments(Checkout(Path("/nonexistent")), SEEN[0], NO_PYTEST, branch="main")
     assert gone.start().is_empty
 
 
-def test_start_names_the_last_work_on_this_branch_only(checkout: FolderCheckout) -> None:
+def test_start_names_the_last_work_on_this_branch_only(checkout: Checkout) -> None:
     def told(**options: Any) -> str:
         return moments(checkout, kinds=frozenset({"continuity"}), **options).start().text
 
@@ -126,7 +126,7 @@ def test_start_names_the_last_work_on_this_branch_only(checkout: FolderCheckout)
     assert len(quoted.splitlines()) == 3
 
 
-def test_start_names_what_is_not_committed(checkout: FolderCheckout, tmp_path: Path) -> None:
+def test_start_names_what_is_not_committed(checkout: Checkout, tmp_path: Path) -> None:
     for words in (("init", "-q"), ("add", "lib"), (*AUTHOR, "commit", "-qm", "x")):
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
     (tmp_path / "lib/tax.py").write_text("rate = 3\n")
@@ -134,7 +134,7 @@ def test_start_names_what_is_not_committed(checkout: FolderCheckout, tmp_path: P
     assert text.endswith("src/pages/: welcome.py. Not committed: lib/: tax.py")
 
 
-def test_wishes_are_told_at_the_start_and_at_their_call(checkout: FolderCheckout) -> None:
+def test_wishes_are_told_at_the_start_and_at_their_call(checkout: Checkout) -> None:
     wishes = moments(checkout, WISH, KEEP, branch="main")
     assert subjects(wishes.start()) == [WISH.words, KEEP.words]
     assert subjects(wishes.call(call("git commit -m x"))) == [WISH.words]
@@ -143,7 +143,7 @@ def test_wishes_are_told_at_the_start_and_at_their_call(checkout: FolderCheckout
     assert wishes.call(call("git status")).is_empty
 
 
-def test_lint_rules_wait_for_the_first_change_of_code(checkout: FolderCheckout) -> None:
+def test_lint_rules_wait_for_the_first_change_of_code(checkout: Checkout) -> None:
     at_calls = moments(checkout, branch="main")
     assert "F401" in at_calls.start().text
     start = at_calls.start(before_calls=True).text
@@ -163,7 +163,7 @@ def test_lint_rules_wait_for_the_first_change_of_code(checkout: FolderCheckout) 
     assert subjects(known.call(edit)) == [KEEP.words]
 
 
-def test_rare_facts_wait_for_their_call(checkout: FolderCheckout) -> None:
+def test_rare_facts_wait_for_their_call(checkout: Checkout) -> None:
     rows = [episode(f"old{at}", "", NO_PYTEST, at=float(at)) for at in range(3)]
     rows += [episode(f"s{at}", "", SEEN[1], at=10.0 + at) for at in range(60)]
     late = Moments(project_facts(*rows), checkout)
@@ -189,7 +189,7 @@ def test_rare_facts_wait_for_their_call(checkout: FolderCheckout) -> None:
         ("", set()),
     ],
 )
-def test_facts_that_a_request_needs(checkout: FolderCheckout, asked: str, told: set[str]) -> None:
+def test_facts_that_a_request_needs(checkout: Checkout, asked: str, told: set[str]) -> None:
     at_prompt = moments(checkout)
     advice = at_prompt.prompt(asked)
     assert (set(subjects(advice)), advice.is_empty) == (told, not told)
@@ -198,9 +198,7 @@ def test_facts_that_a_request_needs(checkout: FolderCheckout, asked: str, told: 
     assert not shown.intersection(fact.id for fact in at_prompt.prompt(asked, shown).facts)
 
 
-def test_everyday_words_and_new_files_need_no_facts(
-    checkout: FolderCheckout, tmp_path: Path
-) -> None:
+def test_everyday_words_and_new_files_need_no_facts(checkout: Checkout, tmp_path: Path) -> None:
     seen = Trap("program", "shell", "tree", "bin/tree"), Trap("path", "shell", "CHANGES.md")
     (tmp_path / "bin" / "tree").touch()
     asked = moments(checkout, *seen, branch="main")
@@ -210,7 +208,7 @@ def test_everyday_words_and_new_files_need_no_facts(
     assert subjects(asked.prompt("What does CHANGES.md say?")) == ["CHANGES.md"]
 
 
-def test_a_request_is_told_two_facts_at_most(checkout: FolderCheckout) -> None:
+def test_a_request_is_told_two_facts_at_most(checkout: Checkout) -> None:
     asked = "Run pytest9, then bin/test --fast, then read src/tax.py"
     first = moments(checkout).prompt(asked)
     assert len(first.facts) == 2
@@ -249,7 +247,7 @@ def test_a_request_is_told_two_facts_at_most(checkout: FolderCheckout) -> None:
     ],
 )
 def test_calls_and_failures_are_answered_for_exactly_that_call(
-    checkout: FolderCheckout, about: Call, subject: str | None
+    checkout: Checkout, about: Call, subject: str | None
 ) -> None:
     at_call = moments(checkout, kinds=frozenset({"trap"}))
     for moment in (at_call.call, at_call.failure):
@@ -266,7 +264,7 @@ def test_calls_and_failures_are_answered_for_exactly_that_call(
     assert alone.failure(call("pytest9")).is_empty
 
 
-def test_after_compaction(checkout: FolderCheckout) -> None:
+def test_after_compaction(checkout: Checkout) -> None:
     own = [
         Observations(
             commands=(

@@ -35,7 +35,6 @@ ONLY_FACTS = Opening(
     task="Book a seat",
     preamble="Journeyman: what 2 earlier sessions show of this project.\n- Wanted here: seats",
 )
-UNFIT = choice(Step(tool="web.search"), reason="Must not be shown.")
 
 FAULTS = {
     "openai": openai_faults,
@@ -107,7 +106,7 @@ def test_call_ids_in_all_forms():
     assert call_ids("0123456789abcdef", 10) == ids[:10]
 
 
-def test_empty_openings_and_unfit_patterns():
+def test_empty_openings_and_unfit_characters():
     # An empty opening is empty in every form.
     assert EMPTY.is_empty
     assert EMPTY.system == EMPTY.id == EMPTY.messages("text") == ""
@@ -119,15 +118,6 @@ def test_empty_openings_and_unfit_patterns():
     repaired = msgspec.structs.replace(OPENING, addendum="Ask\ud800 \x00first.")
     assert repaired.system.endswith("\n\nAsk\ufffd \ufffdfirst.")
     assert msgspec.structs.replace(OPENING, addendum=" \n").system == OPENING.system
-
-    # Patterns that cannot be shown appear nowhere.
-    with_unfit = msgspec.structs.replace(OPENING, choices=(UNFIT, *OPENING.choices))
-    assert with_unfit.patterns == OPENING.patterns
-    assert with_unfit.reasons == OPENING.reasons
-    assert with_unfit.id == OPENING.id
-    for form in FAULTS:
-        assert with_unfit.messages(form) == OPENING.messages(form)
-    assert Opening(task="t", choices=(UNFIT,)).is_empty
 
 
 @table("form", MESSAGE_FORMS)
