@@ -40,7 +40,14 @@ _ELSEWHERE = re.compile(
     r'^\s*(?:-?include|import|mod)\b|^[^\n:#]*%[^\n:]*:|"workspaces"\s*:|^packages:', re.MULTILINE
 )
 """What may define tasks by a pattern or in another file."""
-_BLOCK = re.compile(r"<!-- journeyman playbook: begin\b.*?<!-- journeyman playbook: end -->", re.S)
+
+PLAYBOOK_BLOCK = re.compile(
+    r"^<!-- journeyman playbook: begin\b[^\n]*\n"
+    r"(?:(?!<!-- journeyman playbook: (?:begin\b|end -->))[^\n]*\n)*"
+    r"<!-- journeyman playbook: end -->(?:\r?\n)?",
+    re.MULTILINE,
+)
+"""A begin mark without an end mark before the next begin mark is the user's own text."""
 
 
 _GIT_S = 0.3
@@ -54,6 +61,8 @@ class Checkout:
     """A folder on this machine, which is only read; without one, a project whose folder is not
     known, in which nothing can be checked.
     """
+
+    _folder: Path | None = None
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -117,13 +126,15 @@ class Checkout:
     @cached_property
     def instructions(self) -> dict[str, str]:
         """The texts of the instructions files, without the playbook that Journeyman wrote there."""
-        texts = {name: _BLOCK.sub("", text) for name, text in self._written.items()}
+        texts = {name: PLAYBOOK_BLOCK.sub("", text) for name, text in self._written.items()}
         return {name: text for name, text in texts.items() if text}
 
     @cached_property
     def playbook(self) -> str:
         """The playbook that Journeyman wrote into instructions files."""
-        return "\n".join(block for text in self._written.values() for block in _BLOCK.findall(text))
+        return "\n".join(
+            block for text in self._written.values() for block in PLAYBOOK_BLOCK.findall(text)
+        )
 
     def why_silent(self, fact: Fact) -> str:
         """Return why a fact is not told here; empty if it is."""

@@ -96,9 +96,8 @@ class FactList:
         experience = self._experiences.of(project, bots=bots)
         place = checkout or Checkout()
         holding = experience.facts.holding(place) if project else ()
-        redactor = Redactor()
         return Playbook(
-            project=redactor.text(project),
+            project=Redactor().text(project),
             sessions=experience.facts.sessions,
             bots=experience.bots,
             facts=tuple(fact for fact in holding if fact.detail != "test"),

@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -43,7 +42,6 @@ from journeyman.records.fact import (
 from journeyman.records.session import BOT_PLATFORMS
 from journeyman.redaction.instructions import find_suspicion
 from journeyman.store.episodes import EpisodeRow
-from journeyman.text.durations import abbreviate_duration
 
 CONFIRMED = 2
 """The minimum number of sessions behind a fact."""
@@ -249,7 +247,7 @@ class ProjectFacts:
             if form == placed("", folder):
                 continue
             seconds = median([use.seconds for _, use in seen if use.seconds] or [0.0])
-            took = f" ({abbreviate_duration(seconds)})" if seconds >= _SLOW_S else ""
+            took = f" ({_duration(seconds)})" if seconds >= _SLOW_S else ""
             program = name.partition(" ")[0]
             is_run = subject_of(seen[0].item.name) != seen[0].item.name  # by an interpreter
             script = program if "/" in program else name if is_run else ""
@@ -412,6 +410,10 @@ def _quotable(words: str) -> str:
     return " ".join(words.split()).replace('"', "'")
 
 
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
 def _session_weights(rows: Sequence[EpisodeRow]) -> dict[SessionId, float]:
     """Return the weight of each session: half after `HALF_LIFE` later ones."""
     began: dict[SessionId, float] = {}
@@ -437,10 +439,8 @@ def by_folder(paths: Iterable[str]) -> str:
 
 def first(facts: Iterable[Fact], kind: FactKind, most: int) -> list[Fact]:
     """Return the first facts of a kind, pinned ones before others."""
-    found = sorted(
-        (fact for fact in facts if fact.kind == kind), key=lambda fact: fact.state != "pinned"
-    )
-    return list(islice(found, most))
+    found = [fact for fact in facts if fact.kind == kind]
+    return sorted(found, key=lambda fact: fact.state != "pinned")[:most]
 
 
 def usual_form(uses: Iterable[tuple[SessionId, str]]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
+import msgspec
 from msgspec.structs import replace
 
 from journeyman.experience.opening import why_not_shown
@@ -91,13 +92,13 @@ class Library:
         kept_tags = previous.tags if tags is None else checked_tags(tags)
         scanned, qualified = self._qualified(filters, max_sessions, progress)
         patterns = self._patterns([overview.session.id for overview in qualified])
-        if not patterns and not scanned:
-            reason = self._store.sessions.no_match(**filters) or "No session is stored."
-            raise BadTemplate(f"{reason} Import more sessions, or lower the number of messages.")
         if not patterns:
+            reason = f"None of the {scanned} matching sessions teaches anything."
+            if not scanned:
+                reason = self._store.sessions.no_match(**filters) or "No session is stored."
             raise BadTemplate(
-                f"None of the {scanned} matching sessions teaches anything. Run `journeyman learn` "
-                "to see the reasons."
+                f"{reason} Import more sessions, or lower the number of messages; `journeyman "
+                "learn` says why sessions do not teach."
             )
         judged = self._judged(qualified)
         template = Template(
@@ -297,12 +298,12 @@ class Library:
         failed: dict[str, str] = {}
         for file in sorted(file for file in folder.glob("*.json") if file.is_file()):
             try:
-                template = self.import_file(
+                one = self.import_file(
                     file.read_bytes(),
                     replace_existing=replace_existing,
                     with_addendum=with_addendum,
                 )
-                imported.append(template)
+                imported.append(one)
             except (BadTemplate, OSError) as error:
                 failed[file.name] = str(error)
         if not imported:
@@ -365,14 +366,8 @@ def late_change(judged: Sequence[JudgedSession]) -> LateChange:
     from journeyman.reliability.learning_curve import learning  # noqa: PLC0415 - statistics load slowly
 
     curve = learning(judged)
-    difference = curve.stratified
-    return LateChange(
-        estimate=difference.estimate,
-        low=difference.low,
-        high=difference.high,
-        calls=curve.early.total + curve.late.total,
-        method=difference.method,
-    )
+    change = msgspec.convert(curve.stratified, LateChange, from_attributes=True)
+    return replace(change, calls=curve.early.total + curve.late.total)
 
 
 def teaching_order(patterns: Sequence[Pattern]) -> list[Pattern]:

@@ -3,7 +3,6 @@ and unfamiliar tools, the first calls of the nearest requests. A template that a
 shown whole.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +25,7 @@ from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
 from journeyman.records.errors import WrongInput
 from journeyman.records.host import HOSTS, source_of
 from journeyman.store.store import Store
+from journeyman.text.strict_json import canonical_json
 
 UNLIMITED = sys.maxsize
 
@@ -187,12 +187,9 @@ class OpeningBuilder:
         """
         step = pattern.steps[0]
         values = parse_arguments(step.arguments)
-        said = _SAID.intersection(values) if step.tool in KNOWN_TOOLS else ()
-        arguments = (
-            json.dumps({name: value for name, value in values.items() if name not in said})
-            if said
-            else step.arguments
-        )
+        if step.tool in KNOWN_TOOLS:
+            values = {name: value for name, value in values.items() if name not in _SAID}
+        arguments = canonical_json(values)
         single = replace(pattern, steps=(replace(step, arguments=arguments, result=WORKED),))
         return replace(single, tokens=example_tokens(single, self._count))
 

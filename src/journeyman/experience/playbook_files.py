@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from journeyman.experience.checkout import PLAYBOOK_BLOCK
 from journeyman.experience.facts import first
 from journeyman.records.errors import WrongInput
 from journeyman.records.fact import FactKind, Playbook
@@ -14,13 +15,6 @@ from journeyman.text.atomic_write import replace_file
 
 _BEGIN = "<!-- journeyman playbook: begin. `journeyman playbook --write` rewrites this block. -->"
 _END = "<!-- journeyman playbook: end -->"
-_BLOCK = re.compile(
-    r"^<!-- journeyman playbook: begin\b[^\n]*\n"
-    r"(?:(?!<!-- journeyman playbook: (?:begin\b|end -->))[^\n]*\n)*"
-    r"<!-- journeyman playbook: end -->(?:\r?\n)?",
-    re.MULTILINE,
-)
-"""A begin mark without an end mark before the next begin mark is the user's own text."""
 _SECTIONS: tuple[tuple[FactKind, str, int], ...] = (
     ("preference", "### Wanted here", 10),
     ("command", "### Commands", 15),
@@ -50,21 +44,21 @@ def block_text(playbook: Playbook) -> str:
 
 def find_block(text: str) -> str:
     """Return the block in a text; empty if there is none."""
-    match = _BLOCK.search(text)
+    match = PLAYBOOK_BLOCK.search(text)
     return match[0] if match else ""
 
 
 def with_block(text: str, block: str) -> str:
     """Return the text with its block replaced by this one, or with this one appended."""
-    if _BLOCK.search(text):
-        return _BLOCK.sub(lambda _: block, text, count=1)
+    if PLAYBOOK_BLOCK.search(text):
+        return PLAYBOOK_BLOCK.sub(lambda _: block, text, count=1)
     gap = "" if not text or text.endswith(("\n\n", "\n\r\n")) else "\n"
     return text + (gap if text.endswith("\n") else gap * 2) + block
 
 
 def without_block(text: str) -> str:
     """Return the text without its block, and without the empty line before a block at its end."""
-    match = _BLOCK.search(text)
+    match = PLAYBOOK_BLOCK.search(text)
     if match is None:
         return text
     head, rest = text[: match.start()], text[match.end() :]

@@ -72,7 +72,6 @@ class RecordedCheckout(Checkout):
     """
 
     def __init__(self, instructions: dict[str, str]) -> None:
-        super().__init__()
         self._instructions = instructions
         self._seen: dict[str, bool] = {}
 

@@ -83,7 +83,7 @@ def test_instructions_files(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     # Those of a person, without what Journeyman wrote into them.
     assert list(checkout.instructions) == ["CLAUDE.md", ".claude/CLAUDE.md", "docs/dev.md"]
-    assert checkout.instructions["CLAUDE.md"] == "# Work\nRun make lint.\n\nEnd.\n"
+    assert checkout.instructions["CLAUDE.md"] == "# Work\nRun make lint.\nEnd.\n"
     assert "- `bin/test`" in checkout.playbook
     assert "Ask first." in checkout.instructions[".claude/CLAUDE.md"]
     assert Checkout(tmp_path / "gone").instructions == {}
