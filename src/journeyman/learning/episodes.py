@@ -7,13 +7,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from msgspec.structs import replace
 
 from journeyman.learning.agent_tools import find_arguments
-from journeyman.learning.commands import check_kind, skill_of
+from journeyman.learning.commands import Command, check_kind, skill_of
 from journeyman.learning.observations import observed, takes_in, written_names
 from journeyman.learning.opening_text import opening_length, shows_opening
 from journeyman.learning.requests import (
@@ -175,15 +175,13 @@ def _is_artefact(call: Call) -> bool:
 
 def _takes_back_commit(calls: Iterable[ServingCall], later: Iterable[ServingCall]) -> bool:
     """Whether calls commit, and later ones revert or reset that before they commit themselves."""
-    after = [command for serving in later if serving.is_ok for command in serving.commands]
-    names = [command.name for command in after]
-    until = after[: names.index("git commit")] if "git commit" in names else after
-    return any(_TAKES_BACK.match(command.form) for command in until) and any(
-        command.name == "git commit"
-        for serving in calls
-        if serving.is_ok
-        for command in serving.commands
-    )
+    has_commit = any(command.name == "git commit" for command in _worked(calls))
+    until = takewhile(lambda command: command.name != "git commit", _worked(later))
+    return has_commit and any(_TAKES_BACK.match(command.form) for command in until)
+
+
+def _worked(calls: Iterable[ServingCall]) -> Iterator[Command]:
+    return (command for serving in calls if serving.is_ok for command in serving.commands)
 
 
 def _episode(

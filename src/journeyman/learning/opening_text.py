@@ -67,12 +67,12 @@ def closing_sentence(steps: Sequence[Step]) -> str:
 
 def call_ids(opening_id: str, count: int, taken: Set[str] = frozenset()) -> list[str]:
     """Return `count` distinct ids for the calls of an opening, none of them among those `taken`."""
-    ids: dict[str, None] = {}
+    ids: list[str] = []
     for position in range(count):
         seeds = (f"{opening_id}/{position}/{attempt}" for attempt in itertools.count())
         attempts = (_with_check(_BEGINNING + _letters(seed, _BODY)) for seed in seeds)
-        ids[next(id_ for id_ in attempts if id_ not in ids and id_ not in taken)] = None
-    return list(ids)
+        ids.append(next(id_ for id_ in attempts if id_ not in ids and id_ not in taken))
+    return ids
 
 
 def is_own_call_id(call_id: str) -> bool:
