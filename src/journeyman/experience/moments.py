@@ -1,5 +1,5 @@
 """The moments at which something is said to an agent, and what. Everything else is silence. The
-table says which kinds of facts a moment may use, and how long its text may be.
+table says how long the text of a moment may be.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 
@@ -38,23 +38,16 @@ from journeyman.text.truncation import truncate
 Moment = Literal["start", "prompt", "call", "failure", "compaction"]
 
 
-class Allowance(NamedTuple):
-    """What may be said at a moment: kinds of facts in their order, and how many tokens. With the
-    marks around it, a start has at most 300.
-    """
-
-    kinds: tuple[FactKind, ...]
-    tokens: int
-
-
-MOMENTS: dict[Moment, Allowance] = {
-    "start": Allowance(("preference", "continuity", "command", "trap", "finding"), 264),
-    "prompt": Allowance(("trap",), 120),
-    "call": Allowance(("preference", "trap"), 80),
-    "failure": Allowance(("trap",), 80),
-    "compaction": Allowance(("command", "continuity"), 200),
+MOMENTS: dict[Moment, int] = {
+    "start": 264,
+    "prompt": 120,
+    "call": 80,
+    "failure": 80,
+    "compaction": 200,
 }
+"""How many tokens may be said at a moment. With the marks around it, a start has at most 300."""
 
+_AT_START: tuple[FactKind, ...] = ("preference", "continuity", "command", "trap", "finding")
 _MOST_PER_PROMPT = 2
 _MOST: dict[FactKind, int] = {"preference": 5, "command": 6, "trap": 6, "finding": 10}
 _MOST_FILES = 10
@@ -119,7 +112,7 @@ class Moments:
         instead = {subject_of(fact.remedy) for fact in first(known, "trap", _MOST["trap"])}
         known = [fact for fact in known if fact.kind != "command" or fact.subject not in instead]
         sections: list[Section] = []
-        for kind in MOMENTS["start"].kinds:
+        for kind in _AT_START:
             if kind == "continuity":
                 sections += _one_each(self._continuity() if self._is_told(kind) else [])
             else:
@@ -148,14 +141,14 @@ class Moments:
         """Return what is known against exactly this call, unless it was `told` at a call before.
         What the start said bears repeating here.
         """
-        found = self._about(call, MOMENTS["call"].kinds, told)
+        found = self._about(call, told)
         return self._advice("call", _one_each(found[:1]))
 
     def failure(self, call: Call, told: AbstractSet[str] = frozenset()) -> Advice:
         """Return what works in the place of a call that has just failed, unless it was `told` at a
         call.
         """
-        found = self._about(call, MOMENTS["failure"].kinds, told)
+        found = self._about(call, told)
         new = [fact for fact in found if fact.remedy and fact.remedy not in (call.result or "")]
         return self._advice("failure", _one_each(new[:1]))
 
@@ -232,8 +225,8 @@ class Moments:
             facts.append(_own_fact("continuity", "files", text, present=tuple(files)))
         return facts
 
-    def _about(self, call: Call, kinds: Sequence[FactKind], shown: AbstractSet[str]) -> list[Fact]:
-        """Return the facts about exactly this call, in the order of the kinds."""
+    def _about(self, call: Call, shown: AbstractSet[str]) -> list[Fact]:
+        """Return what the person wants of exactly this call, then the traps that it meets."""
         line = shell_command(call.tool, call.arguments)
         where = Location(self._cwd, self._folder).of(call)
         names = {command.name for command in commands_of(line)}
@@ -258,14 +251,15 @@ class Moments:
                 return is_called and (where == "" or fact.detail == "program")
             return call.tool == fact.tool and fact.subject == f"{call.tool}({signature(call)})"
 
-        facts = [fact for fact in self._holding if fact.id not in shown and is_about(fact)]
-        return [fact for kind in kinds for fact in facts if fact.kind == kind]
+        known = (fact for fact in self._holding if fact.kind in ("preference", "trap"))
+        facts = (fact for fact in known if fact.id not in shown and is_about(fact))
+        return sorted(facts, key=lambda fact: fact.kind != "preference")
 
     def _advice(
         self, moment: Moment, sections: Sequence[Section], tokens: int | None = None
     ) -> Advice:
         """Return what fits into the moment's tokens, the first things first."""
-        head, most = self._heading(moment), MOMENTS[moment].tokens
+        head, most = self._heading(moment), MOMENTS[moment]
         most = most if tokens is None else min(most, tokens)
         lines: list[str] = []
         facts: list[Fact] = []

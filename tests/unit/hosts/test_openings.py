@@ -267,7 +267,7 @@ class TestTexts:
             asked = desk.context("UserPromptSubmit", prompt=f"Where are {' '.join(paths)}?")
             assert "./site tool-" in start
             assert 0 < tokens(start) <= LONGEST_START
-            assert 0 < tokens(asked) <= MOMENTS["prompt"].tokens
+            assert 0 < tokens(asked) <= MOMENTS["prompt"]
 
     def test_a_compacted_session_sees_its_first_text_again(self, desk: Desk) -> None:
         project = desk.context("SessionStart", source="startup")
@@ -304,7 +304,7 @@ class TestTexts:
         assert "The last `make test` failed." in own
         assert "notes.txt" in own
         assert "make test`;" not in own  # it did not work
-        assert tokens(own) <= MOMENTS["compaction"].tokens + 5
+        assert tokens(own) <= MOMENTS["compaction"] + 5
         # Another session has nothing of it.
         assert "The last" not in desk.context("SessionStart", "other", source="compact")
 
