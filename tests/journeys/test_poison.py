@@ -278,4 +278,4 @@ def test_honest_experience_is_still_shown(learned: Journeyman, name: str) -> Non
         assert "mise run test" in told[moment]
         assert request in told[moment]
     assert "mise run test" in playbook(learned, name)
-    assert ("src/: parser.py" in told["start"]) == (name == "typo")
+    assert ("branch: src/parser.py" in told["start"]) == (name == "typo")

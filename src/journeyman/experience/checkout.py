@@ -50,6 +50,10 @@ PLAYBOOK_BLOCK = re.compile(
 """A begin mark without an end mark before the next begin mark is the user's own text."""
 
 
+_NO = re.compile(
+    r"\b(?:no|not|never|don'?t|isn'?t|doesn'?t|cannot|without|missing)\b", re.IGNORECASE
+)
+
 _GIT_S = 0.3
 """How long a session's start waits for git at the most."""
 
@@ -140,8 +144,12 @@ class Checkout:
         """Return why a fact is not told here; empty if it is."""
         if (gone := self.why_gone(fact)) or fact.state == "pinned":
             return gone
-        named = {"command": fact.subject, "trap": subject_of(fact.remedy)}.get(fact.kind)
-        return "an instructions file says it" if named and says(self.instructions, named) else ""
+        written = self.instructions
+        named = subject_of(fact.remedy) if fact.kind == "trap" else fact.subject
+        if fact.kind != "preference" and named and says(written, named):
+            return "an instructions file says it"
+        is_warned_of = fact.kind == "trap" and warns(written, fact.subject)
+        return "an instructions file says it" if is_warned_of else ""
 
     def why_gone(self, fact: Fact) -> str:
         """Return why a fact does not hold here; empty if it does."""
@@ -185,3 +193,9 @@ def says(instructions: dict[str, str], subject: str) -> bool:
     """Whether an instructions file contains a command or a path as words of their own."""
     pattern = re.compile(rf"(?<![\w/.-])(?:\./)?{re.escape(subject)}(?![\w/-])")
     return any(pattern.search(text) for text in instructions.values())
+
+
+def warns(instructions: dict[str, str], subject: str) -> bool:
+    """Whether an instructions file names a command or a path in a line that says no."""
+    lines = (line for text in instructions.values() for line in text.splitlines())
+    return says({"": "\n".join(line for line in lines if _NO.search(line))}, subject)

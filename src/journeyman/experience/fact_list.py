@@ -106,8 +106,14 @@ class FactList:
 
 
 def _checked(text: str) -> str:
-    """Return a person's text on one line, redacted. Raises WrongInput."""
-    words = Redactor().text(" ".join(text.split()))
+    """Return a person's text on one line. Raises WrongInput."""
+    plain = " ".join(text.split())
+    words = Redactor().text(plain)
+    if words != plain:
+        raise WrongInput(
+            "The text has a secret or personal data in it, which agents are never told: "
+            f"{words}. Say it without."
+        )
     if not words:
         raise WrongInput("The text is empty. Say what agents should know.")
     if len(words) > LONGEST_TEXT:

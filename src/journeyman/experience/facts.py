@@ -8,17 +8,19 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 from statistics import median
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from journeyman.experience.checkout import Checkout, says
+from journeyman.experience.checkout import Checkout, says, warns
 from journeyman.experience.continuity import (
     MAIN_BRANCHES,
     WorkedOn,
     work_of_sessions,
 )
+from journeyman.experience.preferences import grouped, is_alike, may_be_told
 from journeyman.learning.commands import (
     SCRIPT_RUNNERS,
     check_kind,
@@ -27,7 +29,6 @@ from journeyman.learning.commands import (
     program_of,
     subject_of,
 )
-from journeyman.learning.search_keys import STOP_WORDS
 from journeyman.learning.traps import SHELL
 from journeyman.records import SessionId
 from journeyman.records.fact import (
@@ -40,7 +41,6 @@ from journeyman.records.fact import (
     fact_id,
 )
 from journeyman.records.session import BOT_PLATFORMS
-from journeyman.redaction.instructions import find_suspicion
 from journeyman.store.episodes import EpisodeRow
 
 CONFIRMED = 2
@@ -62,19 +62,6 @@ _TYPICAL = 0.5
 
 _PARTICULAR = re.compile(r"[^\s|-]*(?:/|\.\w{1,5}$|\d{2,}|[a-z][A-Z])[^\s|]*|[^\s|]{25,}|\d+")
 _PIPE = " | "
-
-_ALIKE = 0.6
-"""The share of words from which two remarks say the same."""
-
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_WISHES = re.compile(
-    r"\b(?:don'?t|do not|never|always|instead|use|prefer|should(?:n'?t)?|must|avoid|rather|only"
-    r"|keep|without|no need|stop)\b",
-    re.IGNORECASE,
-)
-_FORBIDS = re.compile(r"\b(?:don'?t|never|not|stop|avoid|without|no)\b", re.IGNORECASE)
-_EVERYDAY = STOP_WORDS | {"here", "again", "repo", "repository", "project", "told", "said"}
-_FEWEST_WORDS, _MOST_WORDS = 4, 40
 
 
 class Sighting(NamedTuple):
@@ -160,10 +147,10 @@ class ProjectFacts:
         """Return where an instructions file names a command that fails here."""
         found = []
         for fact in self.all:
-            is_trap = fact.kind == "trap" and fact.tool == SHELL and fact.remedy
+            is_trap = fact.kind == "trap" and fact.tool == SHELL
             if is_trap and fact.state != "dropped" and not (fact.absent or checkout.why_gone(fact)):
                 for file, text in checkout.instructions.items():
-                    if says({file: text}, fact.subject):
+                    if says({file: text}, fact.subject) and not warns({file: text}, fact.subject):
                         found.append(Correction(file=file, says=fact.subject, fact=fact))
         return tuple(found)
 
@@ -264,8 +251,11 @@ class ProjectFacts:
             for trap in row.observed.traps
         )
         worked: defaultdict[str, list[EpisodeRow]] = defaultdict(list)
+        proven: set[str] = set()
         for row in self.rows:
             for use in row.observed.commands:
+                if use.worked:
+                    proven.add(placed(use.name, use.folder))
                 if use.worked and not use.folder:
                     worked[program_of(use.name)].append(row)
         facts = []
@@ -280,7 +270,8 @@ class ProjectFacts:
                 continue
             remedies: defaultdict[str, set[SessionId]] = defaultdict(set)
             for row, trap in sightings:
-                if trap.works:
+                is_command = reason in ("program", "task") and " " in trap.works
+                if trap.works and (trap.works in proven or not is_command):
                     remedies[trap.works].add(row.session)
             works = max(remedies, key=lambda one: (len(remedies[one]), one), default="")
             if reason != "path" and len(remedies[works]) < CONFIRMED:
@@ -323,12 +314,6 @@ class ProjectFacts:
         """Return what the person said against calls, as drafts, and what they told us to remember.
         What a second session repeats is known.
         """
-        facts = []
-        for sightings in _find_wishes(self.rows):
-            remark = sightings[0].item
-            fact = self._fact("preference", remark.words, f'"{_quotable(remark.words)}"', sightings)
-            state: FactState = "known" if len(fact.sessions) >= CONFIRMED else "draft"
-            facts.append(replace(fact, state=state, tool=remark.tool, target=remark.target))
         told = [
             Fact(
                 id=decision.id,
@@ -342,7 +327,21 @@ class ProjectFacts:
             for decision in self._decisions.values()
             if decision.id.startswith(TOLD)
         ]
-        return [*told, *facts]
+        remarks = [
+            Sighting(row, remark)
+            for row in sorted(self.rows, key=lambda row: (row.at or 0.0, row.session, row.row))
+            for remark in row.observed.remarks
+            if row.platform.lower() not in BOT_PLATFORMS
+        ]
+        facts = []
+        for sightings in grouped(remarks, lambda one: one.item.words):
+            remark = sightings[0].item
+            fact = self._fact("preference", remark.words, f'"{_quotable(remark.words)}"', sightings)
+            is_repeated = len(fact.sessions) >= CONFIRMED and may_be_told(remark.words)
+            state: FactState = "known" if is_repeated else "draft"
+            facts.append(replace(fact, state=state, tool=remark.tool, target=remark.target))
+        is_new = (not any(is_alike(fact.subject, one.subject) for one in told) for fact in facts)
+        return [*told, *compress(facts, is_new)]
 
 
 def _is_newer(one: Fact | None, other: Fact) -> bool:
@@ -376,35 +375,6 @@ def _trap_text(trap: Fact, works: str) -> str:
     return f"{trap.text} ({f'instead: `{works}`' if works else why})"
 
 
-def _find_wishes(rows: Iterable[EpisodeRow]) -> list[list[Sighting]]:
-    """Return what people want, each with all that say the same, the first said first, whatever the
-    order of learning.
-    """
-    groups: list[tuple[set[str], bool, list[Sighting]]] = []
-    people = [row for row in rows if row.platform.lower() not in BOT_PLATFORMS]
-    for row in sorted(people, key=lambda row: (row.at or 0.0, row.session, row.row)):
-        for remark in row.observed.remarks:
-            text = remark.words
-            about = {*_WORD.findall(_WISHES.sub(" ", text.casefold()))} - _EVERYDAY
-            if not (about and _is_wish(text)):
-                continue
-            forbids = _FORBIDS.search(text) is not None
-            for others, is_ban, said in groups:
-                if is_ban == forbids and len(about & others) >= _ALIKE * len(about | others):
-                    said.append(Sighting(row, remark))
-                    break
-            else:
-                groups.append((about, forbids, [Sighting(row, remark)]))
-    return [said for *_, said in groups]
-
-
-def _is_wish(text: str) -> bool:
-    is_short = _FEWEST_WORDS <= len(text.split()) <= _MOST_WORDS
-    return (
-        is_short and _WISHES.search(text) is not None and not find_suspicion((), requests=(text,))
-    )
-
-
 def _quotable(words: str) -> str:
     """Return a person's words on one line, in quotes that nothing in them can close."""
     return " ".join(words.split()).replace('"', "'")
@@ -431,7 +401,9 @@ def by_folder(paths: Iterable[str]) -> str:
         folder, _, name = path.rpartition("/")
         folders[folder].append(name)
     parts = (
-        f"{folder}/: {', '.join(names)}" if folder else ", ".join(names)
+        f"{folder}/: {', '.join(names)}"
+        if folder and len(names) > 1
+        else ", ".join(f"{folder}/{name}" if folder else name for name in names)
         for folder, names in folders.items()
     )
     return "; ".join(parts)

@@ -12,15 +12,18 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from journeyman.experience.checkout import Checkout
+from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import likely_files
 from journeyman.experience.facts import ProjectFacts, by_folder, first
+from journeyman.experience.preferences import QUOTED_SPEECH, forbids
 from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
 from journeyman.learning.commands import (
     check_kind,
     commands_of,
     is_project_command,
+    names_folder,
     placed,
     program_of,
     subject_of,
@@ -51,7 +54,7 @@ MOMENTS: dict[Moment, Allowance] = {
     "start": Allowance(("preference", "continuity", "command", "trap", "finding"), 264),
     "prompt": Allowance(("trap",), 120),
     "call": Allowance(("preference", "trap", "finding"), 120),
-    "failure": Allowance(("trap",), 80),
+    "failure": Allowance(("preference", "trap"), 80),
     "compaction": Allowance(("command", "continuity"), 200),
 }
 
@@ -69,6 +72,9 @@ _TITLES: dict[FactKind, str] = {
 _NO_CODE = frozenset(("md", "txt", "rst", "json", "toml", "yaml", "yml"))
 """Endings of files in which linters of code report nothing."""
 
+_NOT_OWN = re.compile(rf"{QUOTED_SPEECH.pattern}|\S*://\S*")
+"""What a person may have copied into a request: quoted text, and addresses."""
+
 _MAKES = re.compile(r"\b(?:create|add|write|new|make|generate|start)\b", re.IGNORECASE)
 """What asks for a file that need not exist."""
 
@@ -82,6 +88,9 @@ class Advice(Struct, frozen=True, kw_only=True):
     moment: Moment
     facts: tuple[Fact, ...] = ()
     text: str = ""
+
+    is_ban: bool = False
+    """Whether the person forbade this call, so that it must be said before it runs."""
 
     @property
     def is_empty(self) -> bool:
@@ -157,9 +166,11 @@ class Moments:
         """Return what is known against exactly this call, unless it was `told` at a call before;
         at the first change of code, what linters report. What the start said bears repeating here.
         """
-        found = self._about(call, MOMENTS["call"].kinds, told)
+        about = self._about(call, MOMENTS["call"].kinds, told)
+        found = [fact for fact in about if fact.remedy or fact.kind == "preference"][:1]
         if found or not self._changes_code(call):
-            return self._advice("call", _one_each(found[:1]))
+            is_ban = any(fact.kind == "preference" and forbids(fact.text) for fact in found)
+            return replace(self._advice("call", _one_each(found)), is_ban=is_ban)
         rules = [
             fact for fact in self._holding if self._may_start(fact, ()) and fact.kind == "finding"
         ]
@@ -185,14 +196,19 @@ class Moments:
             for use in seen.commands
             if use.worked and (is_project_command(use.name) or check_kind(use.name))
         )
-        forms = [form for form, _ in uses.most_common(_MOST["command"])]
-        checks = [seen.check for seen in own if seen.check is not None]
+        checks = {seen.check.command: seen.check.worked for seen in own if seen.check}
+        failed = [command for command, has_worked in checks.items() if not has_worked]
         changed = [file.path for seen in own for file in seen.files if file.changed]
+        open_ends = tuple(failed)
+        forms = [
+            form for form in uses if f"`{form}`" not in start and not form.startswith(open_ends)
+        ]
+        forms = sorted(forms, key=lambda form: -uses[form])[: _MOST["command"]]
         worked = [_own_fact("command", form, f"`{form}`") for form in forms]
         sections: list[Section] = [("Commands that worked", worked)]
-        if checks and not checks[-1].worked:
-            failed = f"The last `{checks[-1].command}` failed."
-            sections.append(("", [_own_fact("continuity", "check", failed)]))
+        if failed:
+            said = f"Failed last: {', '.join(f'`{command}`' for command in failed)}"
+            sections.append(("", [_own_fact("continuity", "check", said)]))
         if changed:
             latest = by_folder([*dict.fromkeys(reversed(changed))][:_MOST_FILES])
             sections.append(("Changed so far", [_own_fact("continuity", "files", latest)]))
@@ -228,7 +244,8 @@ class Moments:
         facts = []
         last = self._facts.last_on_branch(self._branch)
         if last is not None:
-            request = " ".join(without_quotes(self._request_of(last.row)).split())
+            request = _NOT_OWN.sub("…", without_quotes(self._request_of(last.row)))
+            request = " ".join(request.split())
             if request and find_suspicion((request,)) is None:
                 said = truncate(request, _LONGEST_REQUEST).replace('"', "'")
                 ended = "worked" if last.check_worked else "failed"
@@ -262,19 +279,23 @@ class Moments:
         """Return the facts about exactly this call, in the order of the kinds."""
         line = shell_command(call.tool, call.arguments)
         where = Location(self._cwd, self._folder).of(call)
-        names = {command.name for command in commands_of(line)}
-        names |= {words[0] for words in pipelines(line)} if line else set()
+        commands = commands_of(line)
+        here = [command for command in commands if not names_folder(command.form)]
+        programs = {words[0] for words in pipelines(line)} if line else set()
+        names = {command.name for command in here} | programs
         # What stands behind `--` is for another program.
-        forms = [f"{command.form} ".partition(" -- ")[0].split() for command in commands_of(line)]
+        forms = [f"{command.form} ".partition(" -- ")[0].split() for command in here]
         paths = {path_inside(word, self._folder, where) for word in operands(line)}
         found = find_call(call.tool, call.arguments)
         if found is not None and not line:
             paths.add(path_inside(found.fields.get("path", ""), self._folder, where))
 
         def is_about(fact: Fact) -> bool:
-            if fact.kind == "preference":
-                return bool(fact.target) and fact.target in {*names, *paths, call.tool}
-            if fact.kind == "finding":
+            if fact.kind == "preference" and not fact.detail:
+                about = {command.name for command in commands}
+                is_target = bool(fact.target) and fact.target in {*about, *paths, call.tool}
+                return is_target or any(_is_spoken_of(name, fact.text) for name in about)
+            if fact.kind in ("finding", "command"):
                 return False
             if fact.detail == "path":
                 return bool(fact.remedy) and fact.absent[0] in paths and not is_made(call)
@@ -319,7 +340,14 @@ class Moments:
         if not count:
             return "Journeyman: what is wanted in this project."
         sessions = "1 earlier session shows" if count == 1 else f"{count} earlier sessions show"
-        return f"Journeyman: what {sessions} of this project."
+        is_below = self._cwd.rstrip("/") != self._folder.rstrip("/")
+        where = " Paths and commands are for its top folder." if is_below else ""
+        return f"Journeyman: what {sessions} of this project.{where}"
+
+
+def _is_spoken_of(command: str, text: str) -> bool:
+    """Whether a text names a command that is more than an everyday word."""
+    return (" " in command or "/" in command) and says({"": text}, command)
 
 
 def _one_each(facts: Iterable[Fact]) -> list[Section]:

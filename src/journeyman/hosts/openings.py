@@ -148,18 +148,31 @@ class SessionOpenings:
             )
         return self._given(host, session, _opening(advice), ends)
 
-    def call_text(self, host: str, session: str, call: Call, cwd: str, *, has_failed: bool) -> str:
+    def call_advice(
+        self,
+        host: str,
+        session: str,
+        call: Call,
+        cwd: str,
+        *,
+        has_failed: bool = False,
+        only_bans: bool = False,
+    ) -> Advice:
         """Return what is known against exactly this call, before it runs or after it has failed,
-        once a session, even if the start has said it.
+        once a session, even if the start has said it. With `only_bans`, only what the person
+        forbade.
         """
+        silent = Advice(moment="call")
         record = self.begun(host, session)
         if record.state == "off":
-            return ""
+            return silent
         moments = self._journeyman.moments(cwd)
         told = {part.removeprefix(_AT_CALL) for part in record.shown if part.startswith(_AT_CALL)}
         advice = moments.failure(call, told) if has_failed else moments.call(call, told)
+        if only_bans and not advice.is_ban:
+            return silent
         new = [self.note_shown(host, session, _AT_CALL + fact.id) for fact in advice.facts]
-        return advice.text if any(new) else ""
+        return advice if any(new) else silent
 
     def repeated_text(self, host: str, session: str, cwd: str, log: str) -> str:
         """Return the first text of a session again, after the host has compressed its context, and

@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from journeyman.experience.moments import Advice
 from journeyman.experience.warm_session import warm_session
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts import hook_events
 from journeyman.hosts.client import is_noted
-from journeyman.hosts.gate import ALLOWED, GateAnswer, GateCall, HostGate
+from journeyman.hosts.gate import ALLOWED, DecisionWord, GateAnswer, GateCall, HostGate
 from journeyman.hosts.hook_events import HookAnswer, HookInput
 from journeyman.hosts.imports import ImportQueue, import_detached
 from journeyman.hosts.installation.record import has_part
@@ -45,6 +46,7 @@ log = logging.getLogger("journeyman.hosts")
 _Work = Callable[[], None]
 _IMPORT_EVENTS = ("Stop", "SessionEnd")
 _MARGIN_S = 0.05
+_SAID_ONCE = "This is said once in a session: make the call again if the person wants it now."
 """An answer needs this long to reach its host."""
 
 
@@ -250,39 +252,46 @@ class HostService:
         call = event.failed_call(exchange.host)
         if call is None or not self._journeyman.judge(call).is_error:
             return ""
-        return self.openings.call_text(
+        return self.openings.call_advice(
             exchange.host, event.session_id, call, event.cwd, has_failed=True
-        )
+        ).text
 
     def _before_tool(self, event: HookInput, exchange: Exchange) -> HookAnswer:
         is_claude = exchange.host == "claude-code"  # Codex may inherit its variables
         can_defer = is_claude and event.is_headless
         wait_s = float(self._journeyman.settings.hosts.defer_after_s) if can_defer else None
-        call = event.gate_call(wait_s, attended=is_claude and event.is_attended)
-        answer = self.decide(call, exchange)
+        is_attended = is_claude and event.is_attended
+        answer = self.decide(event.gate_call(wait_s, attended=is_attended), exchange)
+        advice = Advice(moment="call")
+        if answer.decision != "wait":
+            # Codex takes any answer but a denial for a failure of the hook.
+            passes = answer == ALLOWED
+            advice = self._call_advice(event, exchange, only_bans=passes and not is_claude)
+            if passes and advice.is_ban:  # what else is said arrives with the result of the call
+                word: DecisionWord = "ask" if is_attended else "deny"
+                answer = GateAnswer(decision=word, reason=f"{advice.text}\n{_SAID_ONCE}")
+                advice = Advice(moment="call")
         printed = hook_events.permission(exchange.host, answer)
         if printed is not None and answer.decision == "ask" and event.tool_name != "Bash":
             printed["systemMessage"] = answer.reason  # its prompt for a file shows no reason
-        if printed is None and not is_claude:  # Codex takes any answer but a denial for a failure
-            return None
-        text = self._call_text(event, exchange) if answer.decision != "wait" else ""
         if printed is None:
-            return hook_events.added_context("PreToolUse", text)
-        return hook_events.with_reason(printed, text)
+            return hook_events.added_context("PreToolUse", advice.text)
+        return hook_events.with_reason(printed, advice.text)
 
-    def _call_text(self, event: HookInput, exchange: Exchange) -> str:
+    def _call_advice(self, event: HookInput, exchange: Exchange, *, only_bans: bool) -> Advice:
         """Return what is known against a call. The gate never waits for it."""
+        silent = Advice(moment="call")
         home = self._journeyman.settings.home
         is_told = not event.is_subagent or self._journeyman.settings.hosts.subagents
         if not is_told or not has_part(home, exchange.host, "opening"):
-            return ""
+            return silent
         try:
-            return self.openings.call_text(
-                exchange.host, event.session_id, event.call, event.cwd, has_failed=False
+            return self.openings.call_advice(
+                exchange.host, event.session_id, event.call, event.cwd, only_bans=only_bans
             )
         except JourneymanError as error:
             log.warning("%s", error)
-            return ""
+            return silent
 
     def report_log(self, report: Report, exchange: Exchange) -> Any:
         if not report.path:

@@ -108,8 +108,11 @@ def test_newer_facts_replace_older_ones() -> None:
 def test_remedies_that_fail_by_now() -> None:
     old = Trap("program", "shell", "rspec", "bundle exec rspec")
     new = Trap("program", "shell", "bundle exec rspec", "rake test")
-    facts = project_facts(*sessions(old, count=3), *sessions(new, count=2, start=3))
+    before, after = use("bundle exec rspec"), use("rake test")
+    facts = project_facts(*sessions(old, before, count=3), *sessions(new, after, start=3))
     assert fact_about(facts, "rspec").text == "`rspec` (instead: `rake test`)"
+    # What was tried in its place but never worked is no remedy.
+    assert texts(project_facts(*sessions(old))) == ["`rspec` (not available)"]
     # A program that is gone takes its commands with it.
     rows = [*sessions(use("yarn test")), *sessions(Trap("program", "shell", "yarn"), start=2)]
     assert texts(project_facts(*rows)) == ["`yarn` (not available)"]

@@ -85,8 +85,7 @@ def test_start(checkout: Checkout) -> None:
         "Journeyman: what 2 earlier sessions show of this project.\n"
         '- The last session on this branch (1970-01-01) was asked: "Fix the rounding". Its last '
         "`bin/test` failed.\n"
-        "- Files worked on in this branch: lib/: tax.py; src/: cart_items.py; src/pages/: "
-        "welcome.py\n"
+        "- Files worked on in this branch: lib/tax.py; src/cart_items.py; src/pages/welcome.py\n"
         "- Commands of this project: `make lint`\n"  # what to use instead is told below
         "- Fails here: `bin/test --fast` (instead: `bin/test -q`); "
         "`src/tax.py` does not exist (it is `lib/tax.py`); `pytest9` (instead: `bin/test -q`)\n"
@@ -131,7 +130,7 @@ def test_start_names_what_is_not_committed(checkout: Checkout, tmp_path: Path) -
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
     (tmp_path / "lib/tax.py").write_text("rate = 3\n")
     text = moments(checkout, kinds=frozenset({"continuity"})).start().text
-    assert text.endswith("src/pages/: welcome.py. Not committed: lib/: tax.py")
+    assert text.endswith("src/pages/welcome.py. Not committed: lib/tax.py")
 
 
 def test_wishes_are_told_at_the_start_and_at_their_call(checkout: Checkout) -> None:
@@ -284,7 +283,7 @@ def test_after_compaction(checkout: Checkout) -> None:
         "THE START\n\n"
         "Journeyman: this session so far.\n"
         "- Commands that worked: `bin/test -q`\n"
-        "- The last `npm run build` failed.\n"
+        "- Failed last: `npm run build`\n"
         "- Changed so far: src/: b.py, a.py"
     )
     assert "failed" not in moments(checkout).compaction(own[:1], "").text
@@ -322,7 +321,7 @@ def test_no_moment_says_more_than_its_tokens(seen: Observations, request: str) -
     command = call(seen.traps[0].failed if seen.traps else request)
     named = told.prompt(" ".join(trap.failed for trap in seen.traps))
     for advice in (told.start(), named, told.call(command), told.failure(command)):
-        assert EMBEDDER.count_tokens(advice.text) <= MOMENTS[advice.moment]
-    assert MOMENTS["start"] == 264
+        assert EMBEDDER.count_tokens(advice.text) <= MOMENTS[advice.moment].tokens
+    assert MOMENTS["start"].tokens == 264
     compacted = told.compaction([seen], "")
-    assert EMBEDDER.count_tokens(compacted.text) <= MOMENTS["compaction"]
+    assert EMBEDDER.count_tokens(compacted.text) <= MOMENTS["compaction"].tokens

@@ -161,7 +161,12 @@ class TestCalls:
         project = desk.journeyman.find_project(desk.project)
         (draft,) = desk.journeyman.facts.list(project, drafts=True)
         desk.journeyman.facts.decide(project, draft.id, "pinned")
-        assert "never stash" in desk.context("PreToolUse", **stash)
+        # It is said before the call runs: context would arrive with its result.
+        for host in TEXT_HOSTS:
+            blocked = desk.hook("PreToolUse", host=host, **stash)["hookSpecificOutput"]
+            assert blocked["permissionDecision"] == "deny"
+            assert "never stash" in blocked["permissionDecisionReason"]
+            assert desk.hook("PreToolUse", host=host, **stash) is None
         pull = {"tool_name": "Bash", "tool_input": {"command": "git pull"}}
         assert desk.hook("PreToolUse", "other", **pull) is None
 

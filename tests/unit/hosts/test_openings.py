@@ -282,6 +282,7 @@ class TestTexts:
         work = [
             ("./site build --strict docs/", "41 pages"),
             ("make count", "2"),
+            ("make figures", "done"),
             ("make test", "Exit code 2\nFAIL: notes"),
         ]
         messages = conversation("Change the index", work)
@@ -300,13 +301,14 @@ class TestTexts:
         again = desk.context("SessionStart", "own", source="compact")
         assert again.startswith(project)
         own = again.removeprefix(project)
-        assert "`make count`" in own
-        assert "The last `make test` failed." in own
+        assert "`make figures`" in own
+        assert "make count" not in own  # the start says it
+        assert "Failed last: `make test`" in own
         assert "notes.txt" in own
         assert "make test`;" not in own  # it did not work
         assert tokens(own) <= MOMENTS["compaction"].tokens + 5
         # Another session has nothing of it.
-        assert "The last" not in desk.context("SessionStart", "other", source="compact")
+        assert "Failed last" not in desk.context("SessionStart", "other", source="compact")
 
     def test_what_began_elsewhere_gets_no_texts(self, desk: Desk) -> None:
         assert desk.context("UserPromptSubmit", "s2", prompt=TASK) == ""
