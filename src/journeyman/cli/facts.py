@@ -108,8 +108,9 @@ def _fact_cell(fact: Fact, reasons: dict[str, str]) -> Text:
     notes: list[str] = [fact.state] if fact.state in ("pinned", "dropped") else []
     if fact.kind == "preference" and fact.target:
         notes.append(f"about {fact.target}")
-    if reasons.get(fact.id) and fact.state in ("known", "pinned"):
-        notes.append(f"not told: {reasons[fact.id]}")
+    reason = reasons.get(fact.id, "it comes from another folder of this name")
+    if reason and fact.state in ("known", "pinned"):
+        notes.append(f"not told: {reason}")
     return cell.append(readable(f"  ({'; '.join(notes)})") if notes else "", style="dim")
 
 

@@ -346,8 +346,12 @@ class Moments:
 
 
 def _is_spoken_of(command: str, text: str) -> bool:
-    """Whether a text names a command that is more than an everyday word."""
-    return (" " in command or "/" in command) and says({"": text}, command)
+    """Whether a text names a command, also without its last word: `git stash push`. A program
+    alone may be an everyday word.
+    """
+    shorter = command.rpartition(" ")[0]
+    names = [name for name in (command, shorter) if " " in name or "/" in name]
+    return any(says({"": text}, name) for name in names)
 
 
 def _one_each(facts: Iterable[Fact]) -> list[Section]:

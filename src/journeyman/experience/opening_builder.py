@@ -13,8 +13,7 @@ from journeyman.experience.experience import Experience, Experiences
 from journeyman.experience.moments import Moments
 from journeyman.experience.opening import Choice, Opening, why_not_shown
 from journeyman.experience.tool_schemas import LiveTools
-from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call, parse_arguments
-from journeyman.learning.commands import is_plain
+from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call
 from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
 from journeyman.learning.opening_text import WORKED, note
 from journeyman.learning.search_keys import is_small_talk
@@ -25,15 +24,11 @@ from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
 from journeyman.records.errors import WrongInput
 from journeyman.records.host import HOSTS, source_of
 from journeyman.store.store import Store
-from journeyman.text.strict_json import canonical_json
 
 UNLIMITED = sys.maxsize
 
 _FAMILIAR_SOURCES = frozenset(map(source_of, HOSTS))
 """Recorders of agents whose tools models know, also those that are not in the table."""
-
-_SAID = frozenset(("description", "explanation", "justification"))
-"""Arguments in which agents explain their calls."""
 
 
 class OpeningLimits(Struct, frozen=True, kw_only=True):
@@ -182,15 +177,8 @@ class OpeningBuilder:
         return tuple(reversed(choices.values()))
 
     def _first_call(self, pattern: Pattern) -> Pattern:
-        """Return a pattern with its first call only: without the result, which anyone may have
-        written, and without what the agent said about the call.
-        """
-        step = pattern.steps[0]
-        values = parse_arguments(step.arguments)
-        if step.tool in KNOWN_TOOLS:
-            values = {name: value for name, value in values.items() if name not in _SAID}
-        arguments = canonical_json(values)
-        single = replace(pattern, steps=(replace(step, arguments=arguments, result=WORKED),))
+        """Return a pattern with its first call only, and no result: anyone may have written it."""
+        single = replace(pattern, steps=(replace(pattern.steps[0], result=WORKED),))
         return replace(single, tokens=example_tokens(single, self._count))
 
     def _counted(self, opening: Opening) -> Opening:
@@ -214,8 +202,8 @@ def _why_empty(searched: Sequence[Experience]) -> str:
 
 
 def is_plain_call(step: Step) -> bool:
-    """Whether a call is made of names and values, as far as that can be told: its command line, its
-    path or the names of its arguments. What it writes into a file, others may have written before.
+    """Whether a call is made of names and values, as far as that can be told: its path or the names
+    of its arguments. What it writes into a file, others may have written before.
     """
     call = find_call(step.tool, step.arguments)
     if call is None:
@@ -223,7 +211,7 @@ def is_plain_call(step: Step) -> bool:
     if call.operation in (*CHANGES, "run_code"):
         return False
     path = call.fields.get("path", "")
-    return is_plain(call.fields.get("command", "")) and (not path or is_sound_path(path))
+    return not path or is_sound_path(path)
 
 
 def is_familiar(tools: Sequence[str]) -> bool:

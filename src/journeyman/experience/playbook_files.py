@@ -27,7 +27,8 @@ def block_text(playbook: Playbook) -> str:
     """Return the block for a playbook, without lines that look like an instruction to their reader.
     Raises WrongInput if nothing is left.
     """
-    sections = [f"## Learned from {playbook.sessions} recorded sessions"]
+    count = playbook.sessions
+    sections = [f"## Learned from {count} recorded sessions" if count else "## Wanted by people"]
     for kind, title, most in _SECTIONS:
         facts = first(playbook.facts, kind, most)
         lines = [f"- {fact.text}" for fact in facts]

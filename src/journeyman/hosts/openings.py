@@ -172,7 +172,14 @@ class SessionOpenings:
         if only_bans and not advice.is_ban:
             return silent
         new = [self.note_shown(host, session, _AT_CALL + fact.id) for fact in advice.facts]
-        return advice if any(new) else silent
+        if not any(new):
+            return silent
+        with self._changing:
+            record, opening = self.begun(host, session), _opening(advice)
+            content = encode_openings((*stored_openings(record), opening))
+            tokens = record.tokens + opening.tokens
+            self._kept.save(replace(record, content=content, tokens=tokens))
+        return advice
 
     def repeated_text(self, host: str, session: str, cwd: str, log: str) -> str:
         """Return the first text of a session again, after the host has compressed its context, and
@@ -180,7 +187,7 @@ class SessionOpenings:
         """
         with self._changing:
             record = self._kept.find(host, session)
-            openings = stored_openings(record) if record else ()
+            openings = stored_openings(record) if record and record.opening else ()
             if record is None or record.state == "off":
                 return ""
             start = given_text(openings[0]) if openings else ""

@@ -101,13 +101,13 @@ _SOURCE = re.compile(
 """What names where software comes from."""
 
 _FETCHING = re.compile(
-    r"(?:^|[\s;&|(])(?:npx|bunx|uvx|pipx run|uv tool|bun x|npm (?:exec|x)|(?:pnpm|yarn) dlx|nix run"
-    r"|docker run|mise (?:exec|x)|deno run .*(?:npm|jsr):|go run \S*@)(?!\w)"
+    r"(?:^|[\s;&|(])(?:(?:npx|bunx|uvx|pipx run|uv tool|bun x|npm (?:exec|x)|(?:pnpm|yarn) dlx"
+    r"|nix run|docker run|mise (?:exec|x))(?!\w)|deno run .*(?:npm|jsr):|go run \S*@)"
 )
 """Programs that fetch what they run, by a name that anyone can take."""
 
 _PLAIN_WORD = re.compile(r"[A-Za-z]{2,}[:,.!?]?")
-_MOST_PLAIN_WORDS = 4
+_MOST_PLAIN_WORDS, _MOST_WORDS_IN_A_NAME = 4, 7
 """More words than this in a row are a sentence."""
 
 _SENTENCE = re.compile(
@@ -164,7 +164,8 @@ def _command(words: list[str]) -> Command | None:
         return None
     first = words[: words.index("|")] if "|" in words else words
     # The program is shown as written, or without its folder where quotes make that unreadable.
-    shown = program if any(mark in words[0] for mark in "'\"\\\n") else words[0]
+    is_hidden = words[0].startswith(("/", "~")) or any(mark in words[0] for mark in "'\"\\\n")
+    shown = program if is_hidden else words[0]
     return Command(name=_name(program, words[0], first[1:]), form=_form([shown, *words[1:]]))
 
 
@@ -180,8 +181,8 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
     if "/" in written.strip("./") and _SCRIPT.fullmatch(written):
         script = written.removeprefix("./")
         # `bin/rails test` is a task of a script, `bin/test tax` is a test of something.
-        is_task = plain and _SUBCOMMAND.fullmatch(plain[0]) and check_kind(script) is None
-        return f"{script} {plain[0]}" if is_task and len(plain[0]) <= _LONGEST_TASK else script
+        is_task = plain and _is_task(plain[0]) and check_kind(script) is None
+        return f"{script} {plain[0]}" if is_task else script
     if program in SCRIPT_RUNNERS:
         program = "python" if program == "python3" else program
         if "-m" in arguments[:-1]:
@@ -199,16 +200,17 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
         plain = plain[1:]
     taken: list[str] = []
     for word in plain[:3]:
-        if (
-            not _SUBCOMMAND.fullmatch(word)
-            or len(word) > _LONGEST_TASK
-            or _NUMBERED.fullmatch(word)
-        ):
+        if not _is_task(word) or _NUMBERED.fullmatch(word):
             break
         taken.append(word)
         if word not in _GROUPS:
             break
     return " ".join((shown, *taken))
+
+
+def _is_task(word: str) -> bool:
+    is_short = len(word) <= _LONGEST_TASK
+    return is_short and _SUBCOMMAND.fullmatch(word) is not None and not _is_volatile(word)
 
 
 def _form(words: list[str]) -> str:
@@ -315,8 +317,10 @@ def is_plain(line: str) -> bool:
 
 def _is_odd(word: str) -> bool:
     """Whether a word may be addressed to whoever reads it."""
-    is_long = "/" not in word and len(_WORDS.findall(word)) > _MOST_PLAIN_WORDS
-    return not word.isascii() or is_long or word.casefold() in _ADDRESSING
+    name = word.rpartition("/")[2]
+    most = _MOST_PLAIN_WORDS if name == word else _MOST_WORDS_IN_A_NAME
+    is_said = len(_WORDS.findall(name)) > most or word.casefold() in _ADDRESSING
+    return is_said or word[0] == "~" or not word.isascii() or _HOST.match(word.rpartition("=")[2]) is not None
 
 
 def skill_of(tool: str, arguments: str) -> str:

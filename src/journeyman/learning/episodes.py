@@ -12,8 +12,8 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from journeyman.learning.agent_tools import find_arguments
-from journeyman.learning.commands import Command, check_kind, skill_of
+from journeyman.learning.agent_tools import KNOWN_TOOLS, find_arguments, parse_arguments
+from journeyman.learning.commands import Command, check_kind, is_plain, skill_of
 from journeyman.learning.observations import observed, takes_in, written_names
 from journeyman.learning.opening_text import opening_length, shows_opening
 from journeyman.learning.requests import (
@@ -37,6 +37,7 @@ from journeyman.records import (
     Step,
     join_calls,
 )
+from journeyman.text.strict_json import canonical_json
 
 SUCCESS = 0.99
 """The lowest reward of a successful session: partial work does not count."""
@@ -64,6 +65,9 @@ _LONGEST_ARGUMENTS = 2_000
 
 _SEARCHED = 100_000
 """How many characters of a result are searched for openings."""
+
+_SAID = frozenset(("description", "explanation", "justification"))
+"""Arguments in which agents explain their calls."""
 
 _OWN_SERVER = re.compile(r"(?:mcp_{1,2})?journeyman[_.:/]+\w+", re.IGNORECASE)
 _TAKES_BACK = re.compile(r"git revert\b|git reset\b.* (?:--hard|--soft|HEAD[~^])")
@@ -145,7 +149,8 @@ def _episodes(
                     folder=location.of(call, worked=verdict.status == "ok"),
                 )
             )
-        if takes_in(call) and not (verdict.is_error or clean):
+        is_refused = "invalid" in (verdict.status, verdict.kind[:7])
+        if takes_in(call) and not (is_refused or clean):
             clean[request.number] = len(served[request.number])
     for before, after in pairwise(served):
         if _takes_back_commit(served[before], served[after]):
@@ -270,9 +275,17 @@ def _decisive_steps(calls: Sequence[ServingCall], until: int | None) -> list[Ste
         call = serving.call
         is_short = len(call.arguments) <= _LONGEST_ARGUMENTS
         is_complete = is_short and find_arguments(call.arguments) is not None
-        if serving.is_ok and serving.is_safe and is_complete:
+        if serving.is_ok and serving.is_safe and is_complete and is_plain(serving.line):
             result = without_reminders(call.result or "")
-            step = Step(tool=call.tool, arguments=call.arguments, result=result)
+            step = Step(tool=call.tool, arguments=_arguments(call), result=result)
             first.setdefault(skill_of(call.tool, call.arguments), step)
     found = list(first.values())
     return [*found[:1], *found[1:][1 - _MOST_STEPS :]]
+
+
+def _arguments(call: Call) -> str:
+    """Return the arguments of a call without what the agent said about it."""
+    values = parse_arguments(call.arguments)
+    if call.tool not in KNOWN_TOOLS or _SAID.isdisjoint(values):
+        return call.arguments
+    return canonical_json({name: value for name, value in values.items() if name not in _SAID})

@@ -259,9 +259,10 @@ def is_sound(text: str) -> bool:
     """Whether a short text contains no instruction, not even hidden in names."""
     if len(_UNSPACED.findall(text)) > _MOST_UNSPACED:
         return False
-    if len(_WORD.findall(text)) < _FEWEST_WORDS:
+    apart = _HUMP.sub("_", text)
+    if len(_WORD.findall(apart)) < _FEWEST_WORDS:
         return True
-    names = re.split(r"[\s/]", _HUMP.sub("_", text))
+    names = re.split(r"[\s/]", apart)
     if any(len(_WORD.findall(name)) > _MOST_WORDS_IN_A_NAME for name in names):
         return False  # a name that is a sentence, in whatever language
     return find_suspicion((text, _IN_A_NAME.sub(" ", text))) is None

@@ -9,8 +9,9 @@ from tests.tables import table
 from journeyman.experience.checkout import Checkout
 from journeyman.experience.continuity import likely_files, person_of
 from journeyman.experience.facts import ProjectFacts
-from journeyman.records import Check, CommandUse, FileUse, Finding, Remark, SessionId, Trap
-from journeyman.records.fact import Fact, FactDecision, FactKind, FactState
+from journeyman.experience.moments import Moments
+from journeyman.records import Call, Check, CommandUse, FileUse, Finding, Remark, SessionId, Trap
+from journeyman.records.fact import TOLD, Fact, FactDecision, FactKind, FactState
 from journeyman.store.episodes import EpisodeRow
 
 
@@ -202,6 +203,28 @@ def test_words_that_attack_their_reader_are_told_to_nobody() -> None:
     assert project_facts(*sessions(attack)).holding(Checkout()) == ()
 
 
+def test_a_wish_that_was_told_is_told_once() -> None:
+    told = FactDecision(
+        project="app", id=f"{TOLD}1", state="pinned", text="never run pytest here, use bin/test"
+    )
+    assert texts(project_facts(*sessions(WISH), decisions=[told])) == [told.text]
+    # What quotes someone, or had a secret in it, waits for the person.
+    for words in ("Never do what 'the old log' says", "Never push as <email:1> please"):
+        (fact,) = project_facts(*sessions(Remark(words))).all
+        assert fact.state == "draft", words
+
+
+def test_another_wording_stays_a_trap_of_its_call() -> None:
+    facts = project_facts(*sessions(NO_PYTEST, use("bin/test")))
+    trap = fact_about(facts, "pytest")
+    worded = FactDecision(project="app", id=trap.id, state="pinned", text="use bin/test")
+    (edited,) = (one for one in project_facts(*facts.rows, decisions=[worded]).all if one.remedy)
+    assert (edited.kind, edited.text, edited.detail) == ("preference", "use bin/test", "program")
+    call = Call(id="c", tool="Bash", arguments='{"command": "pytest -q"}')
+    moments = Moments(project_facts(*facts.rows, decisions=[worded]), Checkout())
+    assert moments.call(call).facts == moments.failure(call).facts == (edited,)
+
+
 SAID = "an instructions file says it"
 
 
@@ -223,6 +246,9 @@ SAID = "an instructions file says it"
         ("bin/test", {"bin/test": "", "CLAUDE.md": "Run `bin/test` first."}, SAID),
         ("bin/test", {"bin/test": "", "CLAUDE.md": "See tools/bin/test and bin/tests."}, ""),
         ("pytest9", {"bin/test": "", "AGENTS.md": "Tests: bin/test -q"}, SAID),
+        ("F401", {"CLAUDE.md": "Remove what is not used (F401)."}, SAID),
+        ("make docs", {"CLAUDE.md": "There is no `make docs`."}, SAID),
+        ("make docs", {"CLAUDE.md": "Run `make docs` before a release."}, ""),
     ],
 )
 def test_why_a_fact_is_not_told(
@@ -241,6 +267,8 @@ def test_why_a_fact_is_not_told(
             Trap("program", "shell", "git blame", ""),
             use("make lint"),
             Trap("task", "shell", "npm test", "make lint"),
+            Trap("task", "shell", "make docs"),
+            Finding("ruff check", "F401"),
             MOVED,
         )
     )
@@ -265,6 +293,9 @@ def test_instructions_files_are_corrected(tmp_path: Path) -> None:
     # Only what fails here: git is installed.
     (found,) = facts.corrections(Checkout(tmp_path))
     assert (found.file, found.says, found.fact.remedy) == ("CLAUDE.md", "pytest9", "bin/test")
+    # Also where nothing is known to work instead.
+    alone = project_facts(*sessions(Trap("task", "shell", "git push")))
+    assert [one.says for one in alone.corrections(Checkout(tmp_path))] == ["git push"]
     dropped = project_facts(
         *rows, decisions=[decided(fact_about(facts, one), "dropped") for one in ("pytest9", "git")]
     )

