@@ -141,18 +141,21 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         template = jm.templates.build("all", min_messages=1, max_sessions=most, max_patterns=most)
         assert sum(len(one.steps) for one in template.patterns) > 900
         everything = jm.opening(template="all", max_patterns=most)
-        facts = jm.facts.list(names[3])
+        facts = [*jm.facts.list(names[3]), *jm.facts.list(names[3], drafts=True)]
         assert {"command", "trap", "finding", "preference"} <= {one.kind for one in facts}
         assert len(facts) > 2 * len(IN_PATHS)
         projects = ("", "shop", *names[:4])
         openings = [
-            jm.opening(TASK, project=one, small=small) for one in projects for small in SIZES
+            jm.opening(task, project=one, small=small)
+            for task in (TASK, "Handle case 12")
+            for one in projects
+            for small in SIZES
         ]
         assert any(one.facts for one in openings)
         assert any(one.choices for one in openings)
         told = {
             **moments(jm, names[3]),
-            "facts": msgspec.json.encode([*facts, *jm.facts.list(names[3], drafts=True)]).decode(),
+            "facts": msgspec.json.encode(facts).decode(),
             **{
                 f"opening as {form}": json.dumps(
                     [one.messages(form) for one in openings], ensure_ascii=False

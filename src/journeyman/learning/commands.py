@@ -320,7 +320,12 @@ def _is_odd(word: str) -> bool:
     name = word.rpartition("/")[2]
     most = _MOST_PLAIN_WORDS if name == word else _MOST_WORDS_IN_A_NAME
     is_said = len(_WORDS.findall(name)) > most or word.casefold() in _ADDRESSING
-    return is_said or word[0] == "~" or not word.isascii() or _HOST.match(word.rpartition("=")[2]) is not None
+    return (
+        is_said
+        or word[0] == "~"
+        or not word.isascii()
+        or _HOST.match(word.rpartition("=")[2]) is not None
+    )
 
 
 def skill_of(tool: str, arguments: str) -> str:
