@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.claude_code_host import ClaudeHome, bash, run_claude
 from tests.host_failures import FAILURES, Failure, absent, hanging, killed, uninstalled
-from tests.host_service import FOUND, MOVED, START, TASK, TOLD
+from tests.host_service import FOUND, MOVED, START, TASK, TOLD, conversation
 from tests.hosts import (
     AGAIN,
     GATE_S,
@@ -101,6 +101,29 @@ def test_facts_arrive_once_and_stay(name: str, tmp_path: Path) -> None:
     assert (subagent["calls"], subagent["session"].get("opening", "")) == (1, "")
     assert compared["warm"]["sessions"] == 2
     assert home.failures == []
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_what_must_be_said_before_a_call_is(name: str, tmp_path: Path) -> None:
+    home = ClaudeHome(tmp_path, name)
+    report = ("ruff check .", "Exit code 1\nnotes.py:1:8: F401 `os` imported but unused")
+    with home.open() as journeyman:
+        for number in (1, 2):
+            work = conversation("Lint the notes", (report,))
+            journeyman.record(work, source="claude_code", session_id=f"l{number}", cwd=home.work)
+        project = journeyman.find_project(home.work)
+        journeyman.facts.remember(project, "never run git stash here")
+        journeyman.learn()
+    write = calls(("Write", {"file_path": str(home.work / "notes.py"), "content": "x = 1\n"}))
+    script = {"the errand": [bash("git stash -u"), write, says("Done.")]}
+    with ScriptedServer(script) as model, serving(home):
+        home.ask(model, "the errand", "--allowedTools", "Write")
+    main = [one.body for one in model.requests if count_in(one.body, "the errand")]
+    # The forbidden call did not run: the person's words came in the place of its result.
+    assert count_in(main[1], "Saved working directory") == 0
+    assert count_in(main[1], "never run git stash here") > count_in(main[0], "never run git stash")
+    # What linters report is not in the start, but with the first change of code.
+    assert [count_in(one, "F401") > 0 for one in main] == [False, False, True]
 
 
 def test_a_person_decides_on_the_page(tmp_path: Path) -> None:
