@@ -30,10 +30,13 @@ class FactList:
         return sorted(shown, key=lambda fact: fact.state == "dropped")
 
     def get(self, project: str, id_: str) -> Fact:
-        """Return a fact by its id or the beginning of it. Raises WrongInput."""
-        facts = self._experiences.of(project).facts.all
-        start = id_.strip().casefold()
-        found = [fact for fact in facts if start and fact.id.startswith(start)]
+        """Return a fact by its id or the beginning of it, of people's sessions before that of bots.
+        Raises WrongInput.
+        """
+        start, found = id_.strip().casefold(), list[Fact]()
+        for bots in (False, True) if start else ():
+            facts = self._experiences.of(project, bots=bots).facts.all
+            found = found or [fact for fact in facts if fact.id.startswith(start)]
         if len(found) == 1:
             return found[0]
         if not found:

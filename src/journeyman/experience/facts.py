@@ -15,11 +15,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from journeyman.experience.checkout import Checkout, says, warns
-from journeyman.experience.continuity import (
-    MAIN_BRANCHES,
-    WorkedOn,
-    work_of_sessions,
-)
+from journeyman.experience.continuity import MAIN_BRANCHES, WorkedOn, work_of_sessions
 from journeyman.experience.preferences import grouped, is_alike, may_be_told
 from journeyman.learning.commands import (
     SCRIPT_RUNNERS,
@@ -86,14 +82,10 @@ class ProjectFacts:
 
     def __init__(
         self,
-        project: str,
         rows: Sequence[EpisodeRow],
         decisions: Iterable[FactDecision] = (),
-        *,
-        bots: bool = False,
     ) -> None:
-        self.project = project
-        self.rows, self.bots = of_project(rows, bots=bots)
+        self.rows = rows
         self.sessions = len({row.session for row in self.rows})
         self._decisions = {decision.id: decision for decision in decisions}
         self._weights = _session_weights(self.rows)
@@ -128,10 +120,8 @@ class ProjectFacts:
         """Return the facts of a folder that is in no repository: those of the sessions that worked
         there, and what was decided. Another folder may have the same name.
         """
-        rows = [
-            row for row in self.rows if row.cwd == folder or f"{row.cwd}/".startswith(f"{folder}/")
-        ]
-        return ProjectFacts(self.project, rows, self._decisions.values(), bots=True)
+        rows = [row for row in self.rows if f"{row.cwd}/".startswith(f"{folder}/")]
+        return ProjectFacts(rows, self._decisions.values())
 
     def holding(self, checkout: Checkout) -> tuple[Fact, ...]:
         """Return the facts that may be told to an agent: neither draft nor dropped, true in this
@@ -150,7 +140,7 @@ class ProjectFacts:
             is_trap = fact.kind == "trap" and fact.tool == SHELL
             if is_trap and fact.state != "dropped" and not (fact.absent or checkout.why_gone(fact)):
                 for file, text in checkout.instructions.items():
-                    if says({file: text}, fact.subject) and not warns({file: text}, fact.subject):
+                    if says(text, fact.subject) and not warns(text, fact.subject):
                         found.append(Correction(file=file, says=fact.subject, fact=fact))
         return tuple(found)
 
@@ -167,18 +157,12 @@ class ProjectFacts:
         """Whether a fact comes up often enough to be told before anything is known."""
         return fact.weight >= _FREQUENT * sum(self._weights.values())
 
-    def last_on_branch(self, branch: str) -> WorkedOn | None:
-        """Return the last session on a branch of its own; None on the main branch."""
-        if branch in MAIN_BRANCHES:
-            return None
-        same = (one for one in reversed(self.worked_on) if one.branch == branch and not one.is_bot)
-        return next(same, None)
-
-    def files_of_branch(self, branch: str) -> set[str]:
-        """Return the files that sessions on a branch of its own used."""
-        if branch in MAIN_BRANCHES:
-            return set()
-        return {path for one in self.worked_on if one.branch == branch for path in one.files}
+    def on_branch(self, branch: str) -> Sequence[WorkedOn]:
+        """Return what sessions on a branch worked on, the last first; nothing for the main branch,
+        which is everybody's.
+        """
+        is_own = branch not in MAIN_BRANCHES
+        return [one for one in reversed(self.worked_on) if is_own and one.branch == branch]
 
     def _decided(self, fact: Fact) -> Fact:
         decision = self._decisions.get(fact.id)

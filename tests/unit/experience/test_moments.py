@@ -209,6 +209,7 @@ def test_rare_facts_wait_for_their_call(checkout: Checkout) -> None:
         ("Look at cart_items.py", set()),
         ("Improve the welcome of new customers", set()),
         ("Run the tests", set()),
+        ("Is bin/test --faster broken?", set()),
         ("Who wrote the opera Fidelio?", set()),
         ("How many moons does Saturn have?", set()),
         ("Translate 'tax' and 'cart' to German", set()),
@@ -317,6 +318,10 @@ def test_after_compaction(checkout: Checkout) -> None:
     assert "failed" not in moments(checkout).compaction(own[:1], "").text
     assert moments(checkout).compaction([], "THE START").text == "THE START"
     assert moments(checkout).compaction([], "").is_empty
+    only = moments(checkout, kinds=frozenset({"continuity"})).compaction(own, "").text
+    assert "Commands" not in only
+    assert "Failed last" in only
+    assert moments(checkout, kinds=frozenset({"trap"})).compaction(own, "").is_empty
 
 
 def many(one: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
