@@ -13,7 +13,7 @@ from typing import Unpack
 import msgspec
 from msgspec.structs import replace
 
-from journeyman.experience.opening import why_not_shown
+from journeyman.experience.opening import episode_pattern, why_not_shown
 from journeyman.experience.template_files import (
     LONGEST_NAME,
     checked_tags,
@@ -24,12 +24,14 @@ from journeyman.experience.template_files import (
     encode,
     parse_reference,
 )
+from journeyman.learning.commands import skill_of
 from journeyman.learning.episodes import NOT_LEARNED_REASONS
-from journeyman.learning.examples import CountTokens, example_tokens, merged_patterns
 from journeyman.learning.learner import Learner
+from journeyman.learning.opening_text import CountTokens, example_tokens
 from journeyman.learning.safety import why_unsafe
 from journeyman.learning.sanitizer import cleaned
 from journeyman.records import (
+    Episode,
     ImportedFolder,
     ImportedTemplate,
     JudgedSession,
@@ -368,6 +370,23 @@ def late_change(judged: Sequence[JudgedSession]) -> LateChange:
     curve = learning(judged)
     change = msgspec.convert(curve.stratified, LateChange, from_attributes=True)
     return replace(change, calls=curve.early.total + curve.late.total)
+
+
+def merged_patterns(episodes: Iterable[Episode]) -> list[Pattern]:
+    """Return the patterns of episodes. Work with the same tools and programs is one pattern, shown
+    as in its first episode.
+    """
+    by_work: defaultdict[tuple[str, ...], list[Episode]] = defaultdict(list)
+    for one in episodes:
+        by_work[tuple(skill_of(step.tool, step.arguments) for step in one.steps)].append(one)
+    return [
+        replace(
+            episode_pattern(same[0]),
+            times=len(same),
+            session_count=len({episode.session for episode in same}),
+        )
+        for same in by_work.values()
+    ]
 
 
 def teaching_order(patterns: Sequence[Pattern]) -> list[Pattern]:

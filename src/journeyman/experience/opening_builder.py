@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from journeyman.experience.experience import Experience, Experiences
 from journeyman.experience.moments import Moments
-from journeyman.experience.opening import Choice, Opening, why_not_shown
+from journeyman.experience.opening import Choice, Opening, episode_pattern, why_not_shown
 from journeyman.experience.tool_schemas import LiveTools
 from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call
-from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
-from journeyman.learning.opening_text import WORKED, note
+from journeyman.learning.opening_text import WORKED, example_tokens, note, note_tokens
 from journeyman.learning.search_keys import is_small_talk
 from journeyman.learning.slots import CHANGES, has_plain_names, is_sound_path
 from journeyman.models.embedder import Embedder
@@ -103,7 +102,7 @@ class OpeningBuilder:
         self, task: str, limits: OpeningLimits, moments: Moments | None, live: LiveTools | None
     ) -> Opening:
         """Return an opening with what the start and the request are told."""
-        opening = Opening(task=task, has_short_note=True)
+        opening = Opening(task=task)
         if moments is None or limits.small:
             return opening
         most = limits.tokens - note_tokens("", self._count)

@@ -192,8 +192,8 @@ class ExperienceFacade(Rooms):
         self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
     ) -> tuple[Pattern, ...]:
         """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
+        from journeyman.experience.opening import episode_pattern
         from journeyman.learning.episodes import mine
-        from journeyman.learning.examples import episode_pattern
 
         fragment, judged = self._judged_messages(messages, outcome)
         trivial = frozenset(self.settings.trivial_tools)
