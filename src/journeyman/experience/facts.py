@@ -6,7 +6,7 @@ import math
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from statistics import median
@@ -26,7 +26,7 @@ from journeyman.learning.commands import (
     subject_of,
 )
 from journeyman.learning.traps import SHELL
-from journeyman.records import SessionId
+from journeyman.records import CommandUse, SessionId, Trap
 from journeyman.records.fact import (
     TOLD,
     Correction,
@@ -191,29 +191,28 @@ class ProjectFacts:
         )
 
     def _confirmed(
-        self, seen: Iterable[tuple[Any, Sighting]], least: int = CONFIRMED
+        self, items: str, key_of: Callable[[Any], Any], least: int = CONFIRMED
     ) -> Iterator[tuple[Any, Sequence[Sighting]]]:
-        """Yield what so many sessions show that had taken in nothing from outside by then, the most
-        frequent first.
+        """Yield the items of episodes, by this key, that so many sessions show which had taken in
+        nothing from outside by then, the most frequent first. What has no key does not count.
         """
         groups: defaultdict[Any, list[Sighting]] = defaultdict(list)
-        for key, one in seen:
-            if not one.row.observed.tainted:
-                groups[key].append(one)
+        for row in self.rows:
+            for item in () if row.observed.tainted else getattr(row.observed, items):
+                if key := key_of(item):
+                    groups[key].append(Sighting(row, item))
         order = {key: (-self._weight_of(group), str(key)) for key, group in groups.items()}
         for key in sorted(groups, key=order.__getitem__):
             if len({one.row.session for one in groups[key]}) >= least:
                 yield key, groups[key]
 
     def _commands(self) -> list[Fact]:
-        uses = (
-            ((use.folder, subject_of(use.name)), Sighting(row, use))
-            for row in self.rows
-            for use in row.observed.commands
-            if use.worked and is_project_command(use.name)
-        )
+        def key_of(use: CommandUse) -> tuple[str, str] | None:
+            is_own = use.worked and is_project_command(use.name)
+            return (use.folder, subject_of(use.name)) if is_own else None
+
         facts = []
-        for (folder, name), seen in self._confirmed(uses):
+        for (folder, name), seen in self._confirmed("commands", key_of):
             form = placed(usual_form((row.session, use.form) for row, use in seen), folder)
             if form == placed("", folder):
                 continue
@@ -229,11 +228,9 @@ class ProjectFacts:
         return facts
 
     def _traps(self) -> list[Fact]:
-        seen = (
-            ((trap.reason, trap.tool, program_of(trap.failed)), Sighting(row, trap))
-            for row in self.rows
-            for trap in row.observed.traps
-        )
+        def key_of(trap: Trap) -> tuple[str, str, str]:
+            return trap.reason, trap.tool, program_of(trap.failed)
+
         worked: defaultdict[str, list[EpisodeRow]] = defaultdict(list)
         proven: set[str] = set()
         for row in self.rows:
@@ -243,7 +240,7 @@ class ProjectFacts:
                 if use.worked and not use.folder:
                     worked[program_of(use.name)].append(row)
         facts = []
-        for (reason, tool, failed), sightings in self._confirmed(seen):
+        for (reason, tool, failed), sightings in self._confirmed("traps", key_of):
             # What usually works is no trap, however often it failed; what worked only before is.
             times = [one.row.at or 0.0 for one in sightings]
             since = [row for row in worked[failed] if (row.at or 0.0) >= min(times)]
@@ -277,13 +274,8 @@ class ProjectFacts:
         return facts
 
     def _findings(self) -> list[Fact]:
-        seen = (
-            (finding.rule, Sighting(row, finding))
-            for row in self.rows
-            for finding in row.observed.findings
-        )
         # The name of a rule needs no second witness once linters have reported twice.
-        found = [*self._confirmed(seen, least=1)]
+        found = [*self._confirmed("findings", lambda finding: finding.rule, least=1)]
         if len({row.session for _, sightings in found for row, _ in sightings}) < CONFIRMED:
             return []
         facts = []

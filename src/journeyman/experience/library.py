@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -103,7 +103,7 @@ class Library:
                 "learn` says why sessions do not teach."
             )
         judged = self._judged(qualified)
-        template = Template(
+        return self._added(
             name=name,
             origin="built",
             tags=kept_tags,
@@ -111,13 +111,11 @@ class Library:
             addendum=previous.addendum if addendum is None else addendum,
             source=filters.get("source") or filters.get("origin") or "",
             task_type=type_of(judged),
-            created_at=self._clock(),
             scanned=scanned,
             qualified=len(qualified),
             late_minus_early=late_change(judged),
             patterns=tuple(patterns[:max_patterns]),
         )
-        return self._store.templates.add(checked_template(template))
 
     def create(
         self,
@@ -142,7 +140,7 @@ class Library:
                 "--addendum, or a session."
             )
         sessions = [] if overview is None else [overview]
-        template = Template(
+        return self._added(
             name=checked_template_name(name),
             origin="created",
             tags=checked_tags(tags),
@@ -150,11 +148,14 @@ class Library:
             addendum=addendum,
             source=overview.session.source if overview else "",
             task_type=checked_type(task_type) or type_of(self._judged(sessions)),
-            created_at=self._clock(),
             scanned=len(sessions),
             qualified=len(sessions),
             patterns=tuple(self._taught_by(overview.session.id)[:max_examples]) if overview else (),
         )
+
+    def _added(self, **fields: Any) -> Template:
+        """Store a new version of a template, checked and redacted."""
+        template = Template(created_at=self._clock(), **fields)
         return self._store.templates.add(checked_template(template))
 
     def _taught_by(self, session: SessionId) -> Sequence[Pattern]:

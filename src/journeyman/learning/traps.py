@@ -70,6 +70,9 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError|Cannot find module")
 _SUFFIX = re.compile(r"[\d.]*|js|w|thon[\d.]*")
 """By what the names of one program differ: `python3`, `nodejs`, `gradlew`, `py`."""
 
+_WRITES = re.compile(r"(?<![-=])>(?!&|>? *(?:&|/dev/))")
+"""A redirection to a file: neither `2>&1` nor an arrow."""
+
 _ADDED = re.compile(r"--[a-z][a-z-]*|-[A-Za-z]")
 """An option without a value, which could name anything."""
 
@@ -273,4 +276,5 @@ def is_made(call: Call) -> bool:
         return True
     line = shell_command(call.tool, call.arguments)
     programs = {words[0] for words in pipelines(line)} if line else set()
-    return ">" in line or not programs.isdisjoint(("touch", "mkdir", "cp", "mv", "tee", "ln"))
+    is_written = _WRITES.search(line) is not None
+    return is_written or not programs.isdisjoint(("touch", "mkdir", "cp", "mv", "tee", "ln"))

@@ -90,6 +90,8 @@ def test_names(line, expected):
         ("cat > a <<EOF\nbody\nEOF", ["cat > a <<…"]),
         ("tool --token abc --api-key=def go", ["tool --token … --api-key=… go"]),
         ("'/srv/my tools/git' status", ["git status"]),
+        ('"bin/test" -q', ["bin/test -q"]),
+        ("make all make one two three", ["make all …"]),
     ],
 )
 def test_forms(line, expected):
