@@ -183,7 +183,7 @@ def _files(calls: Sequence[ServingCall], root: str) -> Iterator[FileUse]:
 
 
 def _findings(calls: Sequence[ServingCall]) -> Iterator[Finding]:
-    """Yield what linters and tests reported, each rule once with how often."""
+    """Yield what linters and tests reported most often, each rule once."""
     counts: Counter[tuple[str, str]] = Counter()
     for serving in calls:
         checks = [one for one in serving.commands if check_kind(one.name)]
@@ -196,9 +196,9 @@ def _findings(calls: Sequence[ServingCall]) -> Iterator[Finding]:
                 rule = next(filter(None, match.groups()))
                 if rule != "typecheck":  # golangci-lint's word for code that does not compile
                     counts[redacted_line(command), rule] += 1
-    for (command, rule), times in counts.most_common(_MOST_FINDINGS):
+    for (command, rule), _ in counts.most_common(_MOST_FINDINGS):
         if is_sound(rule) and (check_kind(command) == "test" or _is_rule(rule)):
-            yield Finding(command, redacted_line(rule), times)
+            yield Finding(command, redacted_line(rule))
 
 
 def _is_rule(name: str) -> bool:

@@ -87,7 +87,7 @@ def test_commands_of_the_project(uses: list[CommandUse], text: str | None) -> No
 
 
 def test_rules_of_linters_and_failing_tests() -> None:
-    rule, test = Finding("ruff check", "F401", 3), Finding("pytest", "a.py::test_x")
+    rule, test = Finding("ruff check", "F401"), Finding("pytest", "a.py::test_x")
     other = Finding("ruff check", "E501")
     rows = [*sessions(rule, test, count=1), *sessions(rule, other, count=1, start=1)]
     # The name of a rule needs no second session, that of a test does.
