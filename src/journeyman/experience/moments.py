@@ -18,7 +18,7 @@ from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import likely_files
 from journeyman.experience.facts import ProjectFacts, by_folder, first
 from journeyman.experience.preferences import QUOTED_SPEECH, forbids
-from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
+from journeyman.learning.agent_tools import file_path, operation_of, shell_command
 from journeyman.learning.commands import (
     check_kind,
     commands_of,
@@ -287,9 +287,7 @@ class Moments:
         # What stands behind `--` is for another program.
         forms = [f"{command.form} ".partition(" -- ")[0].split() for command in here]
         paths = {path_inside(word, self._folder, where) for word in operands(line)}
-        found = find_call(call.tool, call.arguments)
-        if found is not None and not line:
-            paths.add(path_inside(found.fields.get("path", ""), self._folder, where))
+        paths.add(path_inside(file_path(call.tool, call.arguments), self._folder, where))
 
         def is_about(fact: Fact) -> bool:
             if fact.kind == "preference" and not fact.detail:

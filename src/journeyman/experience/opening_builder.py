@@ -13,12 +13,12 @@ from journeyman.experience.experience import Experience, Experiences
 from journeyman.experience.moments import Moments
 from journeyman.experience.opening import Choice, Opening, episode_pattern, why_not_shown
 from journeyman.experience.tool_schemas import LiveTools
-from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call
+from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call, parse_arguments
 from journeyman.learning.opening_text import WORKED, example_tokens, note, note_tokens
 from journeyman.learning.search_keys import is_small_talk
 from journeyman.learning.slots import CHANGES, has_plain_names, is_sound_path
 from journeyman.models.embedder import Embedder
-from journeyman.records import Call, Pattern, Step, Template
+from journeyman.records import Pattern, Step, Template
 from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
 from journeyman.records.errors import WrongInput
 from journeyman.records.host import HOSTS, source_of
@@ -206,7 +206,7 @@ def is_plain_call(step: Step) -> bool:
     """
     call = find_call(step.tool, step.arguments)
     if call is None:
-        return has_plain_names(Call(id="", tool=step.tool, arguments=step.arguments))
+        return has_plain_names(step.tool, parse_arguments(step.arguments))
     if call.operation in (*CHANGES, "run_code"):
         return False
     path = call.fields.get("path", "")

@@ -29,6 +29,7 @@ from journeyman.learning.slots import (
     is_sound_path,
     path_inside,
     used_files,
+    words_of,
 )
 from journeyman.learning.traps import READ, did_not_run, find_traps, head_and_tail
 from journeyman.records import (
@@ -53,7 +54,6 @@ _LINT_WORDS = frozenset(
 package, may be an order.
 """
 
-_WORD, _HUMP = re.compile(r"[a-z]{2,}"), re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _RULE = re.compile(r"[\w@/-]{1,80}", re.ASCII)
 _RULE_CODE = re.compile(r"[A-Z]{1,4}\d{2,4}")
 
@@ -205,7 +205,7 @@ def _is_rule(name: str) -> bool:
     """Whether a name is that of a rule: a code, or words that linters use."""
     if _RULE_CODE.fullmatch(name):
         return True
-    words = _WORD.findall(_HUMP.sub(" ", name).lower())
+    words = [word.lower() for word in words_of(name)]
     is_short = _RULE.fullmatch(name) is not None and len(words) <= _MOST_WORDS_IN_A_RULE
     return is_short and _LINT_WORDS.issuperset(words)
 

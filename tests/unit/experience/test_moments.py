@@ -139,6 +139,8 @@ def test_wishes_are_told_at_the_start_and_at_their_call(checkout: Checkout) -> N
     assert subjects(wishes.call(call("git commit -m x"))) == [WISH.words]
     edit = call(tool="Edit", file_path="/home/ana/app/src/cart_items.py", old_string="a")
     assert subjects(wishes.call(edit)) == [KEEP.words]
+    patch = "*** Begin Patch\n*** Update File: src/cart_items.py\n@@\n-a\n+b\n*** End Patch"
+    assert subjects(wishes.call(call(tool="apply_patch", input=patch))) == [KEEP.words]
     assert wishes.call(call("git status")).is_empty
 
 
