@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -116,10 +117,13 @@ class ProjectFacts:
             if fact.weight >= _FADED or fact.state == "pinned" or fact.kind == "preference"
         )
 
-    def of_folder(self, folder: str) -> "ProjectFacts":
-        """Return the facts of a folder that is in no repository: those of the sessions that worked
-        there, and what was decided. Another folder may have the same name.
+    def at(self, root: Path) -> "ProjectFacts":
+        """Return the facts that are told in a top folder. If it is no repository, another folder
+        may have the same name: only those of sessions that worked there, and what was decided.
         """
+        if (root / ".git").exists():
+            return self
+        folder = str(root)
         rows = [row for row in self.rows if f"{row.cwd}/".startswith(f"{folder}/")]
         return ProjectFacts(rows, self._decisions.values())
 
