@@ -111,9 +111,7 @@ class TestFacade:
         with pytest.raises(WrongInput, match=f"More than one fact starts with '{start}'.*, "):
             jm.facts.get("shop", start)
 
-    def test_a_folder_in_no_repository_has_its_own_facts(
-        self, jm: Journeyman, tmp_path: Path
-    ) -> None:
+    def test_facts_of_a_plain_folder(self, jm: Journeyman, tmp_path: Path) -> None:
         for number, name in enumerate(("one", "one", "other", "other")):
             folder = tmp_path / name / "app"
             folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +122,6 @@ class TestFacade:
         jm.learn()
         here = jm.playbook(tmp_path / "one" / "app")
         assert ([fact.subject for fact in here.facts], here.sessions) == (["make one"], 2)
-        assert len(jm.playbook("app").facts) == 2
 
     def test_decisions(self, jm: Journeyman) -> None:
         command, trap, draft = (about(jm, one) for one in ("bin/test", "pytest", WORDS))
