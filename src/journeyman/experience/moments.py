@@ -133,9 +133,15 @@ class Moments:
         known = [fact for fact in self._holding if self._may_start(fact, tools)]
         if before_calls:
             known = [fact for fact in known if fact.kind != "finding"]
-        # What a trap says is to be used instead needs no second mention.
+        # What a trap says is to be used instead needs no second mention, if there is room for one.
         instead = {subject_of(fact.remedy) for fact in first(known, "trap", _MOST["trap"])}
-        known = [fact for fact in known if fact.kind != "command" or fact.subject not in instead]
+        twice = {fact.subject for fact in known if fact.kind == "command"} & instead
+        once = [fact for fact in known if fact.kind != "command" or fact.subject not in twice]
+        advice = self._start(once, tokens)
+        has_all = twice <= {subject_of(fact.remedy) for fact in advice.facts}
+        return advice if has_all else self._start(known, tokens)
+
+    def _start(self, known: Sequence[Fact], tokens: int | None) -> Advice:
         sections: list[Section] = []
         for kind in MOMENTS["start"].kinds:
             if kind == "continuity":

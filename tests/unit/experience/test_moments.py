@@ -95,6 +95,10 @@ def test_start(checkout: Checkout) -> None:
     assert moments(checkout).start() == moments(checkout).start()
     short = moments(checkout).start(tokens=40)
     assert 0 < EMBEDDER.count_tokens(short.text) <= 40
+    # A command is told where there is no room for the trap that names it.
+    alone = moments(checkout, SEEN[0], branch="main").start()
+    room = EMBEDDER.count_tokens(alone.text)
+    assert moments(checkout, SEEN[0], NO_PYTEST, branch="main").start(tokens=room) == alone
     # A trap of a tool is told to sessions that have the tool.
     assert "`book_seat` with (seat: text)" in moments(checkout).start(["book_seat"]).text
     assert "book_seat" not in moments(checkout).start(["Bash"]).text
