@@ -71,13 +71,13 @@ def numbered(episodes: Iterable[EpisodeRow]) -> Sequence[EpisodeRow]:
     return [one._replace(row=10 + 3 * number) for number, one in enumerate(episodes)]
 
 
-def experience(*episodes: EpisodeRow) -> Experience:
-    """The episodes as experience of the project `app`."""
-    return Experience("app", numbered(episodes), EMBEDDER)
-
-
-def project_facts(
+def experience(
     *episodes: EpisodeRow, decisions: Iterable[FactDecision] = (), bots: bool = False
-) -> ProjectFacts:
+) -> Experience:
+    """The episodes as experience of the project `app`."""
+    return Experience("app", numbered(episodes), EMBEDDER, decisions, bots=bots)
+
+
+def project_facts(*episodes: EpisodeRow, **options: Any) -> ProjectFacts:
     """The facts that the episodes show of the project `app`."""
-    return ProjectFacts("app", numbered(episodes), decisions, bots=bots)
+    return experience(*episodes, **options).facts

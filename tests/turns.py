@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from journeyman import Journeyman
+from journeyman.experience.opening import episode_pattern
 from journeyman.learning.episodes import mine
-from journeyman.learning.examples import episode_pattern
 from journeyman.learning.opening_text import is_own_call_id
 from journeyman.outcomes.judge import judge
 from journeyman.records import (

@@ -1,6 +1,7 @@
 """The contract of decisions about facts, on SQLite and on a real PostgreSQL, and `jm.facts`."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,6 +110,18 @@ class TestFacade:
         start = next(id_[0] for id_ in ids if sum(one[0] == id_[0] for one in ids) > 1)
         with pytest.raises(WrongInput, match=f"More than one fact starts with '{start}'.*, "):
             jm.facts.get("shop", start)
+
+    def test_facts_of_a_plain_folder(self, jm: Journeyman, tmp_path: Path) -> None:
+        for number, name in enumerate(("one", "one", "other", "other")):
+            folder = tmp_path / name / "app"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "Makefile").write_text(f"{name}:\n")
+            ran = call("Bash", {"command": f"make {name}"}, f"Made {number}.")
+            said = chat(user(f"Make it, {number}"), ran, agent("Done."))
+            jm.record(said, session_id=f"f{number}", cwd=folder)
+        jm.learn()
+        here = jm.playbook(tmp_path / "one" / "app")
+        assert ([fact.subject for fact in here.facts], here.sessions) == (["make one"], 2)
 
     def test_decisions(self, jm: Journeyman) -> None:
         command, trap, draft = (about(jm, one) for one in ("bin/test", "pytest", WORDS))

@@ -106,9 +106,3 @@ def check_injection(opening: Opening, form: str, request: list[dict[str, str]]) 
     ours = [call.id for message in messages for call in message.tool_calls]
     assert all(is_own_call_id(one) for one in ours)
     assert opening_length(messages) == (len(messages) - 1 if ours else 0)
-
-
-@given(st.text(st.characters(), max_size=40) | st.from_regex(r"jm[a-z0-9]{7}", fullmatch=True))
-def test_any_text_can_be_checked(text: str) -> None:
-    assert is_own_call_id(text) in (True, False)
-    assert without_opening_text(text) == text

@@ -144,12 +144,12 @@ class Checkout:
         """Return why a fact is not told here; empty if it is."""
         if (gone := self.why_gone(fact)) or fact.state == "pinned":
             return gone
-        written = self.instructions
-        named = subject_of(fact.remedy) if fact.kind == "trap" else fact.subject
-        if fact.kind != "preference" and named and says(written, named):
-            return "an instructions file says it"
-        is_warned_of = fact.kind == "trap" and warns(written, fact.subject)
-        return "an instructions file says it" if is_warned_of else ""
+        if fact.kind == "preference":
+            return ""
+        is_trap, written = fact.kind == "trap", "\n".join(self.instructions.values())
+        named = subject_of(fact.remedy) if is_trap else fact.subject
+        is_said = says(written, named) or (is_trap and warns(written, fact.subject))
+        return "an instructions file says it" if is_said else ""
 
     def why_gone(self, fact: Fact) -> str:
         """Return why a fact does not hold here; empty if it does."""
@@ -189,13 +189,14 @@ def branch_of(root: Path) -> str:
     return branch if reference == "ref: " else ""
 
 
-def says(instructions: dict[str, str], subject: str) -> bool:
-    """Whether an instructions file contains a command or a path as words of their own."""
-    pattern = re.compile(rf"(?<![\w/.-])(?:\./)?{re.escape(subject)}(?![\w/-])")
-    return any(pattern.search(text) for text in instructions.values())
+def says(text: str, subject: str) -> bool:
+    """Whether a text contains a command or a path as words of their own: `bin/test.` names
+    `bin/test`, and `bin/test.sh` does not.
+    """
+    word = rf"(?<![\w/.-])(?:\./)?{re.escape(subject)}(?![\w/-]|\.\w)"
+    return subject != "" and re.search(word, text) is not None
 
 
-def warns(instructions: dict[str, str], subject: str) -> bool:
-    """Whether an instructions file names a command or a path in a line that says no."""
-    lines = (line for text in instructions.values() for line in text.splitlines())
-    return says({"": "\n".join(line for line in lines if _NO.search(line))}, subject)
+def warns(text: str, subject: str) -> bool:
+    """Whether a text names a command or a path in a line that says no."""
+    return any(says(line, subject) for line in text.splitlines() if _NO.search(line))

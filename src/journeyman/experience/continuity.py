@@ -35,9 +35,8 @@ class WorkedOn(NamedTuple):
     at: float | None
     row: int
     files: Mapping[str, int]
-    check: str
-    check_worked: bool
-    is_bot: bool = False
+    check: Check | None
+    is_bot: bool
 
 
 def person_of(folder: str) -> str:
@@ -58,7 +57,7 @@ def work_of_sessions(rows: Iterable[EpisodeRow]) -> tuple[WorkedOn, ...]:
             for file in row.observed.files:
                 files[file.path] += file.read + file.changed
         observed = [row.observed for row in own if not row.observed.tainted]
-        last, check = own[-1], _open_check(one.check for one in observed if one.check)
+        last = own[-1]
         found.append(
             WorkedOn(
                 session=session,
@@ -67,8 +66,7 @@ def work_of_sessions(rows: Iterable[EpisodeRow]) -> tuple[WorkedOn, ...]:
                 at=last.at,
                 row=max(own, key=_substance).row,
                 files=files,
-                check=check.command if check else "",
-                check_worked=bool(check and check.worked),
+                check=_open_check(one.check for one in observed if one.check),
                 is_bot=last.platform.lower() in BOT_PLATFORMS,
             )
         )

@@ -123,7 +123,7 @@ class Experience:
     def __init__(
         self,
         project: str,
-        rows: Sequence[EpisodeRow],
+        rows: Iterable[EpisodeRow],
         embedder: Embedder,
         decisions: Iterable[FactDecision] = (),
         *,
@@ -132,7 +132,7 @@ class Experience:
         self.rows, self.bots = of_project(rows, bots=bots)
         self._embedder = embedder
         # What sessions of several projects show, or of none, is no fact of a project.
-        self.facts = ProjectFacts(project, self.rows if project else (), decisions, bots=True)
+        self.facts = ProjectFacts(self.rows if project else (), decisions)
 
     @cached_property
     def index(self) -> Index:

@@ -1,6 +1,7 @@
 """The facts of projects as people see them: list, show, pin, drop, accept, edit, remember."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from journeyman.experience.checkout import Checkout
 from journeyman.experience.experience import Experiences
@@ -30,10 +31,13 @@ class FactList:
         return sorted(shown, key=lambda fact: fact.state == "dropped")
 
     def get(self, project: str, id_: str) -> Fact:
-        """Return a fact by its id or the beginning of it. Raises WrongInput."""
-        facts = self._experiences.of(project).facts.all
-        start = id_.strip().casefold()
-        found = [fact for fact in facts if start and fact.id.startswith(start)]
+        """Return a fact by its id or the beginning of it, of people's sessions before that of bots.
+        Raises WrongInput.
+        """
+        start, found = id_.strip().casefold(), list[Fact]()
+        for bots in (False, True) if start else ():
+            facts = self._experiences.of(project, bots=bots).facts.all
+            found = found or [fact for fact in facts if fact.id.startswith(start)]
         if len(found) == 1:
             return found[0]
         if not found:
@@ -87,21 +91,20 @@ class FactList:
         )
         return self.get(project, id_)
 
-    def playbook(
-        self, project: str, checkout: Checkout | None = None, *, bots: bool = False
-    ) -> Playbook:
-        """Return a project's facts and what they correct in its instructions files; an empty one if
-        nothing was learned there.
+    def playbook(self, project: str, root: Path | None = None, *, bots: bool = False) -> Playbook:
+        """Return a project's facts, as far as they hold in its top folder, and what they correct in
+        the instructions files there; an empty one if nothing was learned.
         """
         experience = self._experiences.of(project, bots=bots)
-        place = checkout or Checkout()
-        holding = experience.facts.holding(place) if project else ()
+        facts, checkout = experience.facts, Checkout(root)
+        if root is not None:
+            facts = facts.at(root)
         return Playbook(
             project=Redactor().text(project),
-            sessions=experience.facts.sessions,
+            sessions=facts.sessions,
             bots=experience.bots,
-            facts=tuple(fact for fact in holding if fact.detail != "test"),
-            corrections=experience.facts.corrections(place) if project else (),
+            facts=tuple(fact for fact in facts.holding(checkout) if fact.detail != "test"),
+            corrections=facts.corrections(checkout),
         )
 
 

@@ -6,20 +6,17 @@ import math
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from journeyman.experience.checkout import Checkout, says, warns
-from journeyman.experience.continuity import (
-    MAIN_BRANCHES,
-    WorkedOn,
-    work_of_sessions,
-)
+from journeyman.experience.continuity import MAIN_BRANCHES, WorkedOn, work_of_sessions
 from journeyman.experience.preferences import grouped, is_alike, may_be_told
 from journeyman.learning.commands import (
     SCRIPT_RUNNERS,
@@ -30,7 +27,7 @@ from journeyman.learning.commands import (
     subject_of,
 )
 from journeyman.learning.traps import SHELL
-from journeyman.records import SessionId
+from journeyman.records import CommandUse, SessionId, Trap
 from journeyman.records.fact import (
     TOLD,
     Correction,
@@ -86,14 +83,10 @@ class ProjectFacts:
 
     def __init__(
         self,
-        project: str,
         rows: Sequence[EpisodeRow],
         decisions: Iterable[FactDecision] = (),
-        *,
-        bots: bool = False,
     ) -> None:
-        self.project = project
-        self.rows, self.bots = of_project(rows, bots=bots)
+        self.rows = rows
         self.sessions = len({row.session for row in self.rows})
         self._decisions = {decision.id: decision for decision in decisions}
         self._weights = _session_weights(self.rows)
@@ -124,14 +117,15 @@ class ProjectFacts:
             if fact.weight >= _FADED or fact.state == "pinned" or fact.kind == "preference"
         )
 
-    def of_folder(self, folder: str) -> "ProjectFacts":
-        """Return the facts of a folder that is in no repository: those of the sessions that worked
-        there, and what was decided. Another folder may have the same name.
+    def at(self, root: Path) -> "ProjectFacts":
+        """Return the facts that are told in a top folder. If it is no repository, another folder
+        may have the same name: only those of sessions that worked there, and what was decided.
         """
-        rows = [
-            row for row in self.rows if row.cwd == folder or f"{row.cwd}/".startswith(f"{folder}/")
-        ]
-        return ProjectFacts(self.project, rows, self._decisions.values(), bots=True)
+        if (root / ".git").exists():
+            return self
+        folder = str(root)
+        rows = [row for row in self.rows if f"{row.cwd}/".startswith(f"{folder}/")]
+        return ProjectFacts(rows, self._decisions.values())
 
     def holding(self, checkout: Checkout) -> tuple[Fact, ...]:
         """Return the facts that may be told to an agent: neither draft nor dropped, true in this
@@ -150,7 +144,7 @@ class ProjectFacts:
             is_trap = fact.kind == "trap" and fact.tool == SHELL
             if is_trap and fact.state != "dropped" and not (fact.absent or checkout.why_gone(fact)):
                 for file, text in checkout.instructions.items():
-                    if says({file: text}, fact.subject) and not warns({file: text}, fact.subject):
+                    if says(text, fact.subject) and not warns(text, fact.subject):
                         found.append(Correction(file=file, says=fact.subject, fact=fact))
         return tuple(found)
 
@@ -167,18 +161,12 @@ class ProjectFacts:
         """Whether a fact comes up often enough to be told before anything is known."""
         return fact.weight >= _FREQUENT * sum(self._weights.values())
 
-    def last_on_branch(self, branch: str) -> WorkedOn | None:
-        """Return the last session on a branch of its own; None on the main branch."""
-        if branch in MAIN_BRANCHES:
-            return None
-        same = (one for one in reversed(self.worked_on) if one.branch == branch and not one.is_bot)
-        return next(same, None)
-
-    def files_of_branch(self, branch: str) -> set[str]:
-        """Return the files that sessions on a branch of its own used."""
-        if branch in MAIN_BRANCHES:
-            return set()
-        return {path for one in self.worked_on if one.branch == branch for path in one.files}
+    def on_branch(self, branch: str) -> Sequence[WorkedOn]:
+        """Return what sessions on a branch worked on, the last first; nothing for the main branch,
+        which is everybody's.
+        """
+        is_own = branch not in MAIN_BRANCHES
+        return [one for one in reversed(self.worked_on) if is_own and one.branch == branch]
 
     def _decided(self, fact: Fact) -> Fact:
         decision = self._decisions.get(fact.id)
@@ -207,29 +195,28 @@ class ProjectFacts:
         )
 
     def _confirmed(
-        self, seen: Iterable[tuple[Any, Sighting]], least: int = CONFIRMED
+        self, items: str, key_of: Callable[[Any], Any], least: int = CONFIRMED
     ) -> Iterator[tuple[Any, Sequence[Sighting]]]:
-        """Yield what so many sessions show that had taken in nothing from outside by then, the most
-        frequent first.
+        """Yield the items of episodes, by this key, that so many sessions show which had taken in
+        nothing from outside by then, the most frequent first. What has no key does not count.
         """
         groups: defaultdict[Any, list[Sighting]] = defaultdict(list)
-        for key, one in seen:
-            if not one.row.observed.tainted:
-                groups[key].append(one)
+        for row in self.rows:
+            for item in () if row.observed.tainted else getattr(row.observed, items):
+                if key := key_of(item):
+                    groups[key].append(Sighting(row, item))
         order = {key: (-self._weight_of(group), str(key)) for key, group in groups.items()}
         for key in sorted(groups, key=order.__getitem__):
             if len({one.row.session for one in groups[key]}) >= least:
                 yield key, groups[key]
 
     def _commands(self) -> list[Fact]:
-        uses = (
-            ((use.folder, subject_of(use.name)), Sighting(row, use))
-            for row in self.rows
-            for use in row.observed.commands
-            if use.worked and is_project_command(use.name)
-        )
+        def key_of(use: CommandUse) -> tuple[str, str] | None:
+            is_own = use.worked and is_project_command(use.name)
+            return (use.folder, subject_of(use.name)) if is_own else None
+
         facts = []
-        for (folder, name), seen in self._confirmed(uses):
+        for (folder, name), seen in self._confirmed("commands", key_of):
             form = placed(usual_form((row.session, use.form) for row, use in seen), folder)
             if form == placed("", folder):
                 continue
@@ -245,11 +232,9 @@ class ProjectFacts:
         return facts
 
     def _traps(self) -> list[Fact]:
-        seen = (
-            ((trap.reason, trap.tool, program_of(trap.failed)), Sighting(row, trap))
-            for row in self.rows
-            for trap in row.observed.traps
-        )
+        def key_of(trap: Trap) -> tuple[str, str, str]:
+            return trap.reason, trap.tool, program_of(trap.failed)
+
         worked: defaultdict[str, list[EpisodeRow]] = defaultdict(list)
         proven: set[str] = set()
         for row in self.rows:
@@ -259,7 +244,7 @@ class ProjectFacts:
                 if use.worked and not use.folder:
                     worked[program_of(use.name)].append(row)
         facts = []
-        for (reason, tool, failed), sightings in self._confirmed(seen):
+        for (reason, tool, failed), sightings in self._confirmed("traps", key_of):
             # What usually works is no trap, however often it failed; what worked only before is.
             times = [one.row.at or 0.0 for one in sightings]
             since = [row for row in worked[failed] if (row.at or 0.0) >= min(times)]
@@ -293,13 +278,8 @@ class ProjectFacts:
         return facts
 
     def _findings(self) -> list[Fact]:
-        seen = (
-            (finding.rule, Sighting(row, finding))
-            for row in self.rows
-            for finding in row.observed.findings
-        )
         # The name of a rule needs no second witness once linters have reported twice.
-        found = [*self._confirmed(seen, least=1)]
+        found = [*self._confirmed("findings", lambda finding: finding.rule, least=1)]
         if len({row.session for _, sightings in found for row, _ in sightings}) < CONFIRMED:
             return []
         facts = []

@@ -8,12 +8,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import msgspec
 from msgspec.structs import replace
 
-from journeyman.experience.opening import why_not_shown
+from journeyman.experience.opening import episode_pattern, why_not_shown
 from journeyman.experience.template_files import (
     LONGEST_NAME,
     checked_tags,
@@ -24,12 +24,14 @@ from journeyman.experience.template_files import (
     encode,
     parse_reference,
 )
+from journeyman.learning.commands import skill_of
 from journeyman.learning.episodes import NOT_LEARNED_REASONS
-from journeyman.learning.examples import CountTokens, example_tokens, merged_patterns
 from journeyman.learning.learner import Learner
+from journeyman.learning.opening_text import CountTokens, example_tokens
 from journeyman.learning.safety import why_unsafe
 from journeyman.learning.sanitizer import cleaned
 from journeyman.records import (
+    Episode,
     ImportedFolder,
     ImportedTemplate,
     JudgedSession,
@@ -101,7 +103,7 @@ class Library:
                 "learn` says why sessions do not teach."
             )
         judged = self._judged(qualified)
-        template = Template(
+        return self._added(
             name=name,
             origin="built",
             tags=kept_tags,
@@ -109,13 +111,11 @@ class Library:
             addendum=previous.addendum if addendum is None else addendum,
             source=filters.get("source") or filters.get("origin") or "",
             task_type=type_of(judged),
-            created_at=self._clock(),
             scanned=scanned,
             qualified=len(qualified),
             late_minus_early=late_change(judged),
             patterns=tuple(patterns[:max_patterns]),
         )
-        return self._store.templates.add(checked_template(template))
 
     def create(
         self,
@@ -140,7 +140,7 @@ class Library:
                 "--addendum, or a session."
             )
         sessions = [] if overview is None else [overview]
-        template = Template(
+        return self._added(
             name=checked_template_name(name),
             origin="created",
             tags=checked_tags(tags),
@@ -148,11 +148,14 @@ class Library:
             addendum=addendum,
             source=overview.session.source if overview else "",
             task_type=checked_type(task_type) or type_of(self._judged(sessions)),
-            created_at=self._clock(),
             scanned=len(sessions),
             qualified=len(sessions),
             patterns=tuple(self._taught_by(overview.session.id)[:max_examples]) if overview else (),
         )
+
+    def _added(self, **fields: Any) -> Template:
+        """Store a new version of a template, checked and redacted."""
+        template = Template(created_at=self._clock(), **fields)
         return self._store.templates.add(checked_template(template))
 
     def _taught_by(self, session: SessionId) -> Sequence[Pattern]:
@@ -368,6 +371,23 @@ def late_change(judged: Sequence[JudgedSession]) -> LateChange:
     curve = learning(judged)
     change = msgspec.convert(curve.stratified, LateChange, from_attributes=True)
     return replace(change, calls=curve.early.total + curve.late.total)
+
+
+def merged_patterns(episodes: Iterable[Episode]) -> list[Pattern]:
+    """Return the patterns of episodes. Work with the same tools and programs is one pattern, shown
+    as in its first episode.
+    """
+    by_work: defaultdict[tuple[str, ...], list[Episode]] = defaultdict(list)
+    for one in episodes:
+        by_work[tuple(skill_of(step.tool, step.arguments) for step in one.steps)].append(one)
+    return [
+        replace(
+            episode_pattern(same[0]),
+            times=len(same),
+            session_count=len({episode.session for episode in same}),
+        )
+        for same in by_work.values()
+    ]
 
 
 def teaching_order(patterns: Sequence[Pattern]) -> list[Pattern]:

@@ -18,7 +18,7 @@ from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import likely_files
 from journeyman.experience.facts import ProjectFacts, by_folder, first
 from journeyman.experience.preferences import QUOTED_SPEECH, forbids
-from journeyman.learning.agent_tools import file_path, find_call, operation_of, shell_command
+from journeyman.learning.agent_tools import file_path, operation_of, shell_command
 from journeyman.learning.commands import (
     check_kind,
     commands_of,
@@ -133,9 +133,15 @@ class Moments:
         known = [fact for fact in self._holding if self._may_start(fact, tools)]
         if before_calls:
             known = [fact for fact in known if fact.kind != "finding"]
-        # What a trap says is to be used instead needs no second mention.
+        # What a trap says is to be used instead needs no second mention, if there is room for one.
         instead = {subject_of(fact.remedy) for fact in first(known, "trap", _MOST["trap"])}
-        known = [fact for fact in known if fact.kind != "command" or fact.subject not in instead]
+        twice = {fact.subject for fact in known if fact.kind == "command"} & instead
+        once = [fact for fact in known if fact.kind != "command" or fact.subject not in twice]
+        advice = self._start(once, tokens)
+        has_all = twice <= {subject_of(fact.remedy) for fact in advice.facts}
+        return advice if has_all else self._start(known, tokens)
+
+    def _start(self, known: Sequence[Fact], tokens: int | None) -> Advice:
         sections: list[Section] = []
         for kind in MOMENTS["start"].kinds:
             if kind == "continuity":
@@ -157,8 +163,7 @@ class Moments:
         self, text: str, shown: AbstractSet[str] = frozenset(), *, tokens: int | None = None
     ) -> Advice:
         """Return at most two facts that a request needs and the session has not seen."""
-        words = {word.strip(".,:;!?()'\"`") for word in text.split()}
-        named = [fact for fact in self._holding if _is_named(fact, text, words)]
+        named = [fact for fact in self._holding if _is_named(fact, text)]
         new = [fact for fact in named if fact.id not in shown]
         return self._advice("prompt", _one_each(new[:_MOST_PER_PROMPT]), tokens)
 
@@ -189,7 +194,9 @@ class Moments:
         return self._advice("failure", _one_each(new[:1]))
 
     def compaction(self, own: Sequence[Observations], start: str) -> Advice:
-        """Return the session's own working commands and open ends, after the text of its start."""
+        """Return the session's own working commands and open ends, as far as their kinds are told,
+        after the text of its start.
+        """
         uses = Counter(
             placed(use.form, use.folder)
             for seen in own
@@ -204,35 +211,34 @@ class Moments:
             form for form in uses if f"`{form}`" not in start and not form.startswith(open_ends)
         ]
         forms = sorted(forms, key=lambda form: -uses[form])[: _MOST["command"]]
-        worked = [_own_fact("command", form, f"`{form}`") for form in forms]
-        sections: list[Section] = [("Commands that worked", worked)]
-        if failed:
-            said = f"Failed last: {', '.join(f'`{command}`' for command in failed)}"
-            sections.append(("", [_own_fact("continuity", "check", said)]))
-        if changed:
-            latest = by_folder([*dict.fromkeys(reversed(changed))][:_MOST_FILES])
-            sections.append(("Changed so far", [_own_fact("continuity", "files", latest)]))
+        sections: list[Section] = []
+        if self._is_told("command"):
+            worked = [_own_fact("command", form, f"`{form}`") for form in forms]
+            sections.append(("Commands that worked", worked))
+        said = ", ".join(f"`{command}`" for command in failed)
+        latest = by_folder([*dict.fromkeys(reversed(changed))][:_MOST_FILES])
+        for title, text in (("Failed last", said), ("Changed so far", latest)):
+            if text and self._is_told("continuity"):
+                sections.append((title, [_own_fact("continuity", title, text)]))
         own_part = self._advice("compaction", sections).text
         return Advice(moment="compaction", text="\n\n".join(filter(None, (start, own_part))))
 
     def reasons(self) -> dict[str, str]:
         """Return why each fact of the project is not told at the moment."""
-        return {fact.id: self._why_silent(fact) for fact in self._facts.all}
+        return {
+            fact.id: "the playbook in an instructions file says it"
+            if self._is_in_playbook(fact)
+            else self._checkout.why_silent(fact)
+            for fact in self._facts.all
+        }
 
     @cached_property
     def _holding(self) -> tuple[Fact, ...]:
-        return tuple(
-            fact
-            for fact in self._facts.all
-            if fact.state in ("known", "pinned")
-            and self._is_told(fact.kind)
-            and not self._why_silent(fact)
-        )
+        told = (fact for fact in self._facts.holding(self._checkout) if self._is_told(fact.kind))
+        return tuple(fact for fact in told if not self._is_in_playbook(fact))
 
-    def _why_silent(self, fact: Fact) -> str:
-        if f"- {fact.text}\n" in self._checkout.playbook:
-            return "the playbook in an instructions file says it"
-        return self._checkout.why_silent(fact)
+    def _is_in_playbook(self, fact: Fact) -> bool:
+        return f"- {fact.text}\n" in self._checkout.playbook
 
     def _is_told(self, kind: FactKind) -> bool:
         return self._kinds is None or kind in self._kinds
@@ -242,18 +248,19 @@ class Moments:
         files that the next one is likely to need, and which of them are not committed.
         """
         facts = []
-        last = self._facts.last_on_branch(self._branch)
+        on_branch = self._facts.on_branch(self._branch)
+        last = next((one for one in on_branch if not one.is_bot), None)
         if last is not None:
             request = _NOT_OWN.sub("…", without_quotes(self._request_of(last.row)))
             request = " ".join(request.split())
             if request and find_suspicion((request,)) is None:
                 said = truncate(request, _LONGEST_REQUEST).replace('"', "'")
-                ended = "worked" if last.check_worked else "failed"
-                check = f" Its last `{last.check}` {ended}." if last.check else ""
+                ended = "worked" if last.check and last.check.worked else "failed"
+                check = f" Its last `{last.check.command}` {ended}." if last.check else ""
                 day = last.at and f" ({datetime.fromtimestamp(last.at, UTC):%Y-%m-%d})"
                 text = f'The last session on this branch{day or ""} was asked: "{said}".{check}'
                 facts.append(_own_fact("continuity", f"branch {self._branch}", text))
-        own = self._facts.files_of_branch(self._branch)
+        own = {path for one in on_branch for path in one.files}
         likely = (
             path
             for path in likely_files(self._facts.worked_on, self._branch, self._person)
@@ -286,9 +293,7 @@ class Moments:
         # What stands behind `--` is for another program.
         forms = [f"{command.form} ".partition(" -- ")[0].split() for command in here]
         paths = {path_inside(word, self._folder, where) for word in operands(line)}
-        found = find_call(call.tool, call.arguments)
-        if found is not None and not line:
-            paths.add(path_inside(found.fields.get("path", ""), self._folder, where))
+        paths.add(path_inside(file_path(call.tool, call.arguments), self._folder, where))
 
         def is_about(fact: Fact) -> bool:
             if fact.kind == "preference" and not fact.detail:
@@ -351,7 +356,7 @@ def _is_spoken_of(command: str, text: str) -> bool:
     """
     shorter = command.rpartition(" ")[0]
     names = [name for name in (command, shorter) if " " in name or "/" in name]
-    return any(says({"": text}, name) for name in names)
+    return any(says(text, name) for name in names)
 
 
 def _one_each(facts: Iterable[Fact]) -> list[Section]:
@@ -362,7 +367,7 @@ def _own_fact(kind: FactKind, subject: str, text: str, present: tuple[str, ...] 
     return Fact(id=fact_id(kind, subject), kind=kind, subject=subject, text=text, present=present)
 
 
-def _is_named(fact: Fact, text: str, words: AbstractSet[str]) -> bool:
+def _is_named(fact: Fact, text: str) -> bool:
     """Whether a request names what a trap of the shell is about. The name of a program may be an
     everyday word, so it counts in code only.
     """
@@ -372,4 +377,4 @@ def _is_named(fact: Fact, text: str, words: AbstractSet[str]) -> bool:
         return False
     if fact.detail == "program" and fact.subject.isalpha():
         return f"`{fact.subject}" in text
-    return fact.subject in words if " " not in fact.subject else fact.subject in text
+    return says(text, fact.subject)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, Literal, get_args, overload
 
 import msgspec
@@ -17,19 +18,31 @@ from msgspec.structs import replace
 
 from journeyman.learning import opening_text
 from journeyman.learning.opening_text import NO_OUTPUT, NO_REQUEST, call_ids, closing_sentence
-from journeyman.records import Pattern, Step
+from journeyman.records import Episode, Pattern, PatternId, Step
 from journeyman.records.errors import WrongInput
 from journeyman.records.fact import Fact
 from journeyman.records.host import begin_mark, end_mark
 
 MessageForm = Literal["openai", "responses", "anthropic"]
-Form = Literal["openai", "responses", "anthropic", "text"]
+Form = Literal[MessageForm, "text"]
 """`text` is for hosts that do not accept messages."""
 
 JsonObject = dict[str, Any]
 
 _CALLABLE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def episode_pattern(episode: Episode) -> Pattern:
+    """Return an episode as the pattern that represents it in an opening."""
+    return Pattern(
+        id=PatternId(f"{episode.session}#{episode.number}"),
+        intent=episode.request,
+        steps=episode.steps,
+        source=episode.source,
+        sessions=(episode.session,),
+        at=episode.at,
+    )
 
 
 def why_not_shown(pattern: Pattern) -> str:
@@ -157,7 +170,6 @@ class Opening(Struct, frozen=True, kw_only=True):
     addendum: str = ""
     template: str = ""
     tokens: int = 0
-    has_short_note: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -193,7 +205,7 @@ class Opening(Struct, frozen=True, kw_only=True):
             return ""
         preamble = sendable_text(self.preamble)
         count = len(self.choices)
-        note = opening_text.note(count, short=self.has_short_note) if count else ""
+        note = opening_text.note(count, short=not self.template) if count else ""
         addendum = sendable_text(self.addendum).strip()
         return "\n\n".join(filter(None, [preamble, note, addendum]))
 
@@ -208,12 +220,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         """Return the opening on its own, ending with an assistant's message. In the form
         `anthropic` the note is not among the messages: pass `system` as the parameter of that name.
         """
-        if form == "text":
-            return self._text()
-        messages = self._example_messages(form)
-        if form == "anthropic" or self.is_empty:
-            return messages
-        return [text_message(form, "system", self.system), *messages]
+        return self._text() if form == "text" else self.inject([], form)
 
     def inject(
         self,
@@ -230,6 +237,9 @@ class Opening(Struct, frozen=True, kw_only=True):
         form the examples come before the messages, and the note is for the parameter `system`. A
         list that already holds the opening is returned unchanged.
         """
+        if form not in get_args(Form):
+            choices = ", ".join(get_args(Form))
+            raise WrongInput(f"Unknown opening form {form!r}. Choose one of: {choices}.")
         if form == "text":
             raise WrongInput(
                 'An opening in the form "text" cannot be put into messages. Use messages("text") '
@@ -242,9 +252,9 @@ class Opening(Struct, frozen=True, kw_only=True):
                     "dict. Convert the messages to dicts, for example with model_dump()."
                 )
         copies = [dict(message) for message in messages]
-        examples = self._example_messages(form)
         if self.is_empty or self._is_in(copies):
             return copies
+        examples = example_messages(form, self._examples, self._call_ids())
         if form == "anthropic":
             if copies and (role := copies[0].get("role")) != "user":
                 raise WrongInput(
@@ -274,13 +284,6 @@ class Opening(Struct, frozen=True, kw_only=True):
             return all(id_ in text for id_ in ids)
         return any(self.system in str(message.get("content")) for message in messages)
 
-    def _example_messages(self, form: MessageForm) -> list[JsonObject]:
-        forms = get_args(MessageForm)
-        if form not in forms:
-            choices = ", ".join((*forms, "text"))
-            raise WrongInput(f"Unknown opening form {form!r}. Choose one of: {choices}.")
-        return list(example_messages(form, self._examples, self._call_ids()))
-
     def _text(self) -> str:
         if self.is_empty:
             return ""
@@ -290,6 +293,5 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 def leading_system_count(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return the number of leading system messages."""
-    roles = (message.get("role") if isinstance(message, Mapping) else None for message in messages)
-    others = (index for index, role in enumerate(roles) if role not in ("system", "developer"))
-    return next(others, len(messages))
+    roles = ("system", "developer")
+    return len([*takewhile(lambda message: message.get("role") in roles, messages)])

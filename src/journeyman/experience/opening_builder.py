@@ -4,28 +4,30 @@ shown whole.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from journeyman.experience.experience import Experience, Experiences
+from journeyman.experience.experience import Experience, Experiences, Ranked
 from journeyman.experience.moments import Moments
-from journeyman.experience.opening import Choice, Opening, why_not_shown
+from journeyman.experience.opening import Choice, Opening, episode_pattern, why_not_shown
 from journeyman.experience.tool_schemas import LiveTools
-from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call
-from journeyman.learning.examples import episode_pattern, example_tokens, note_tokens
-from journeyman.learning.opening_text import WORKED, note
+from journeyman.learning.agent_tools import KNOWN_TOOLS, SHELLS, find_call, parse_arguments
+from journeyman.learning.opening_text import WORKED, example_tokens, note, note_tokens
 from journeyman.learning.search_keys import is_small_talk
 from journeyman.learning.slots import CHANGES, has_plain_names, is_sound_path
 from journeyman.models.embedder import Embedder
-from journeyman.records import Call, Pattern, Step, Template
+from journeyman.records import Episode, Pattern, Step, Template
 from journeyman.records.defaults import EXAMPLES, MIN_SIMILARITY
 from journeyman.records.errors import WrongInput
 from journeyman.records.host import HOSTS, source_of
 from journeyman.store.store import Store
 
 UNLIMITED = sys.maxsize
+
+_LOADED = 24
+"""How many of the nearest requests are loaded at a time."""
 
 _FAMILIAR_SOURCES = frozenset(map(source_of, HOSTS))
 """Recorders of agents whose tools models know, also those that are not in the table."""
@@ -103,7 +105,7 @@ class OpeningBuilder:
         self, task: str, limits: OpeningLimits, moments: Moments | None, live: LiveTools | None
     ) -> Opening:
         """Return an opening with what the start and the request are told."""
-        opening = Opening(task=task, has_short_note=True)
+        opening = Opening(task=task)
         if moments is None or limits.small:
             return opening
         most = limits.tokens - note_tokens("", self._count)
@@ -150,14 +152,12 @@ class OpeningBuilder:
         ranked = [hit for hit in experience.nearest(task) if hit.row in experience.well_ended]
         if live is None:
             ranked = [hit for hit in ranked if hit.similarity >= MIN_SIMILARITY]
-        stored = self._store.episodes.by_row([hit.row for hit in ranked])
         choices: dict[str, Choice] = {}
         room = limits.tokens
-        for hit in ranked:
-            episode = stored.get(hit.row)
+        for hit, episode in self._loaded(ranked):
             if len(choices) >= limits.most:
                 break
-            if episode is None or not episode.teaches or not is_plain_call(episode.steps[0]):
+            if not episode.teaches or not is_plain_call(episode.steps[0]):
                 continue
             pattern = self._first_call(episode_pattern(episode))
             is_known = pattern.source in _FAMILIAR_SOURCES or KNOWN_TOOLS & {*pattern.tools}
@@ -175,6 +175,13 @@ class OpeningBuilder:
                 tokens=pattern.tokens,
             )
         return tuple(reversed(choices.values()))
+
+    def _loaded(self, ranked: Sequence[Ranked]) -> Iterator[tuple[Ranked, Episode]]:
+        """Yield the nearest requests with their episodes, of which few are usually needed."""
+        for start in range(0, len(ranked), _LOADED):
+            part = ranked[start : start + _LOADED]
+            stored = self._store.episodes.by_row([hit.row for hit in part])
+            yield from ((hit, stored[hit.row]) for hit in part if hit.row in stored)
 
     def _first_call(self, pattern: Pattern) -> Pattern:
         """Return a pattern with its first call only, and no result: anyone may have written it."""
@@ -207,7 +214,7 @@ def is_plain_call(step: Step) -> bool:
     """
     call = find_call(step.tool, step.arguments)
     if call is None:
-        return has_plain_names(Call(id="", tool=step.tool, arguments=step.arguments))
+        return has_plain_names(step.tool, parse_arguments(step.arguments))
     if call.operation in (*CHANGES, "run_code"):
         return False
     path = call.fields.get("path", "")

@@ -192,8 +192,8 @@ class ExperienceFacade(Rooms):
         self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
     ) -> tuple[Pattern, ...]:
         """Return the patterns that one conversation teaches, redacted. Nothing is stored."""
+        from journeyman.experience.opening import episode_pattern
         from journeyman.learning.episodes import mine
-        from journeyman.learning.examples import episode_pattern
 
         fragment, judged = self._judged_messages(messages, outcome)
         trivial = frozenset(self.settings.trivial_tools)
@@ -472,10 +472,8 @@ class ExperienceFacade(Rooms):
         if folder is None:
             return Moments(facts, Checkout(), request_of=self._request_of, kinds=kinds)
         root = find_root(folder.absolute())
-        if not (root / ".git").exists():
-            facts = facts.of_folder(str(root))
         return Moments(
-            facts,
+            facts.at(root),
             Checkout(root),
             branch=branch_of(root),
             folder=str(root),
@@ -539,12 +537,11 @@ class ExperienceFacade(Rooms):
         """Return the facts of a project, given by name or by a folder in it, which are then checked
         there, and what they correct in its instructions files. `bots` is that of `opening`.
         """
-        from journeyman.experience.checkout import Checkout, find_root
+        from journeyman.experience.checkout import find_root
 
         name = self.project_named(project)
         folder = Path(project).absolute() if self._is_folder(project) else None
-        checkout = Checkout(find_root(folder)) if folder else None
-        return self.facts.playbook(name, checkout, bots=bots)
+        return self.facts.playbook(name, find_root(folder) if folder else None, bots=bots)
 
     def project_named(self, project: Path | str) -> str:
         """Return the name of a project, given by its name or by a folder in it."""

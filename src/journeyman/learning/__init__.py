@@ -8,7 +8,7 @@ from journeyman.models import VECTORS_VERSION
 from journeyman.outcomes import RULES_VERSION as VERDICT_RULES
 from journeyman.redaction import RULES_VERSION as REDACTION_RULES
 
-RULES_VERSION = 12
+RULES_VERSION = 13
 """Raise this with every change that may find something else in a session. What was learned under
 another version is learned again.
 """

@@ -159,17 +159,18 @@ def _command(words: list[str]) -> Command | None:
     words = [word for word in words if word not in ("{", "}")]
     if not words:
         return None
-    program = words[0].strip("'\"").rpartition("/")[2]
+    written = words[0].strip("'\"")
+    program = written.rpartition("/")[2]
     if program in _SILENT or not _PROGRAM.fullmatch(program):
         return None
-    first = words[: words.index("|")] if "|" in words else words
     # The program is shown as written, or without its folder where quotes make that unreadable.
-    is_hidden = words[0].startswith(("/", "~")) or any(mark in words[0] for mark in "'\"\\\n")
-    shown = program if is_hidden else words[0]
-    return Command(name=_name(program, words[0], first[1:]), form=_form([shown, *words[1:]]))
+    is_hidden = written.startswith(("/", "~")) or any(mark in written for mark in "'\"\\\n")
+    shown = program if is_hidden else written
+    first = words[: words.index("|")] if "|" in words else words
+    return Command(name=_name(program, shown, first[1:]), form=_form([shown, *words[1:]]))
 
 
-def _name(program: str, written: str, arguments: list[str]) -> str:
+def _name(program: str, shown: str, arguments: list[str]) -> str:
     plain = [
         word
         for before, word in zip(("", *arguments), arguments, strict=False)
@@ -178,8 +179,8 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
         # The word after a short option may be its value, and a value may be a secret.
         and not (_SHORT_OPTION.fullmatch(before) and program not in SCRIPT_RUNNERS)
     ]
-    if "/" in written.strip("./") and _SCRIPT.fullmatch(written):
-        script = written.removeprefix("./")
+    if "/" in shown.strip("./") and _SCRIPT.fullmatch(shown):
+        script = shown.removeprefix("./")
         # `bin/rails test` is a task of a script, `bin/test tax` is a test of something.
         is_task = plain and _is_task(plain[0]) and check_kind(script) is None
         return f"{script} {plain[0]}" if is_task else script
@@ -193,9 +194,6 @@ def _name(program: str, written: str, arguments: list[str]) -> str:
         return f"{program} {script}" if is_file and len(script) <= _LONGEST_WORD else program
     if program in _ONE_PURPOSE:
         return program
-    shown = written.strip("'\"")
-    if written.startswith(("/", "~")) or any(mark in shown for mark in "'\"\\\n"):
-        shown = program
     while plain and plain[0][0] in "/~.":  # a folder before the subcommand
         plain = plain[1:]
     taken: list[str] = []
@@ -221,10 +219,9 @@ def _form(words: list[str]) -> str:
         written = _written(word, words[number - 1]) if number else word
         if written != "…" or shown[-1] != "…":
             shown.append(written)
-    plain = [word for word in shown[1:] if _PLAIN_WORD.fullmatch(word)]
+    plain = [at for at, word in enumerate(shown) if at and _PLAIN_WORD.fullmatch(word)]
     if len(plain) > _MOST_PLAIN_WORDS:
-        at = shown.index(plain[1])
-        shown = [*shown[:at], "…"]
+        shown = [*shown[: plain[1]], "…"]
     form = " ".join(shown)
     if len(form) > _LONGEST_FORM:
         form = form[: _LONGEST_FORM - 1].rsplit(" ", 1)[0] + " …"

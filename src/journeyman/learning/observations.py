@@ -29,6 +29,7 @@ from journeyman.learning.slots import (
     is_sound_path,
     path_inside,
     used_files,
+    words_of,
 )
 from journeyman.learning.traps import READ, did_not_run, find_traps, head_and_tail
 from journeyman.records import (
@@ -53,7 +54,6 @@ _LINT_WORDS = frozenset(
 package, may be an order.
 """
 
-_WORD, _HUMP = re.compile(r"[a-z]{2,}"), re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _RULE = re.compile(r"[\w@/-]{1,80}", re.ASCII)
 _RULE_CODE = re.compile(r"[A-Z]{1,4}\d{2,4}")
 
@@ -183,7 +183,7 @@ def _files(calls: Sequence[ServingCall], root: str) -> Iterator[FileUse]:
 
 
 def _findings(calls: Sequence[ServingCall]) -> Iterator[Finding]:
-    """Yield what linters and tests reported, each rule once with how often."""
+    """Yield what linters and tests reported most often, each rule once."""
     counts: Counter[tuple[str, str]] = Counter()
     for serving in calls:
         checks = [one for one in serving.commands if check_kind(one.name)]
@@ -196,16 +196,16 @@ def _findings(calls: Sequence[ServingCall]) -> Iterator[Finding]:
                 rule = next(filter(None, match.groups()))
                 if rule != "typecheck":  # golangci-lint's word for code that does not compile
                     counts[redacted_line(command), rule] += 1
-    for (command, rule), times in counts.most_common(_MOST_FINDINGS):
+    for (command, rule), _ in counts.most_common(_MOST_FINDINGS):
         if is_sound(rule) and (check_kind(command) == "test" or _is_rule(rule)):
-            yield Finding(command, redacted_line(rule), times)
+            yield Finding(command, redacted_line(rule))
 
 
 def _is_rule(name: str) -> bool:
     """Whether a name is that of a rule: a code, or words that linters use."""
     if _RULE_CODE.fullmatch(name):
         return True
-    words = _WORD.findall(_HUMP.sub(" ", name).lower())
+    words = [word.lower() for word in words_of(name)]
     is_short = _RULE.fullmatch(name) is not None and len(words) <= _MOST_WORDS_IN_A_RULE
     return is_short and _LINT_WORDS.issuperset(words)
 

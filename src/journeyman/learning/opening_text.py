@@ -1,20 +1,29 @@
 """The wording of an opening and the ids of its calls, by which openings are recognised in recorded
-sessions, so that nothing is ever learned from them.
+sessions, so that nothing is ever learned from them; and what examples cost in tokens, estimated by
+one tokenizer for all models.
 """
 
 import hashlib
 import itertools
 import re
 import string
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence
 
-from journeyman.records import Message, Step
+from journeyman.records import Message, Pattern, Step
 from journeyman.records.host import BEGIN_MARK
 
 NO_OUTPUT = "(no output)"
 WORKED = "ok"
 NO_REQUEST = "(the request was not recorded)"
 NO_RESULT = "(result not recorded)"
+
+CountTokens = Callable[[str], int]
+
+_MESSAGE_OVERHEAD = 4
+"""Tokens that a message costs in addition to its text: its role, and where it begins and ends."""
+
+_CLOSING_TOKENS = 12
+"""Tokens of the sentence that ends an example."""
 
 _NAMED_TOOLS = 5
 
@@ -65,13 +74,26 @@ def closing_sentence(steps: Sequence[Step]) -> str:
     return f"Done with {named}{more}."
 
 
-def call_ids(opening_id: str, count: int, taken: Set[str] = frozenset()) -> list[str]:
-    """Return `count` distinct ids for the calls of an opening, none of them among those `taken`."""
+def example_tokens(pattern: Pattern, count: CountTokens) -> int:
+    """Return the tokens that the messages of one example cost."""
+    messages = 2 + 2 * len(pattern.steps)
+    texts = [text for step in pattern.steps for text in (step.tool, step.arguments, step.result)]
+    said = sum(map(count, (pattern.intent, *texts)))
+    return said + messages * _MESSAGE_OVERHEAD + _CLOSING_TOKENS
+
+
+def note_tokens(note: str, count: CountTokens) -> int:
+    """Return the tokens that the system note costs."""
+    return count(note) + _MESSAGE_OVERHEAD
+
+
+def call_ids(opening_id: str, count: int) -> list[str]:
+    """Return `count` distinct ids for the calls of an opening."""
     ids: list[str] = []
     for position in range(count):
         seeds = (f"{opening_id}/{position}/{attempt}" for attempt in itertools.count())
         attempts = (_with_check(_BEGINNING + _letters(seed, _BODY)) for seed in seeds)
-        ids.append(next(id_ for id_ in attempts if id_ not in ids and id_ not in taken))
+        ids.append(next(id_ for id_ in attempts if id_ not in ids))
     return ids
 
 

@@ -75,18 +75,9 @@ def judged_calls(
 
 def judged_session(session: Session, messages: int, calls: tuple[JudgedCall, ...]) -> JudgedSession:
     """Return a session of so many messages with the verdicts on its calls."""
-    return JudgedSession(
-        id=session.id,
-        source=session.source,
-        model=session.model,
-        messages=messages,
-        tags=session.tags,
-        project=session.project,
-        platform=session.platform,
-        opening=session.opening,
-        started_at=session.started_at,
-        calls=calls,
-    )
+    names = {*JudgedSession.__struct_fields__} & {*Session.__struct_fields__}
+    shared = {name: getattr(session, name) for name in names}
+    return JudgedSession(**shared, messages=messages, calls=calls)
 
 
 def redacted_verdict(verdict: Verdict, call: Call, said: str = "") -> Verdict:

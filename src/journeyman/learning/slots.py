@@ -5,6 +5,7 @@ name.
 
 import posixpath
 import re
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -228,18 +229,19 @@ def signature(call: Call) -> str:
         for name, value in sorted(values.items())
     ]
     shown = ", ".join(names)
-    return shown if has_plain_names(call) and len(shown) <= _LONGEST_SIGNATURE else ""
+    is_plain = len(shown) <= _LONGEST_SIGNATURE and has_plain_names(call.tool, values)
+    return shown if is_plain else ""
 
 
-def has_plain_names(call: Call) -> bool:
-    """Whether the names of a call's tool and arguments are names, and no sentences."""
-    is_tool = _TOOL.fullmatch(call.tool) is not None
-    return is_tool and all(map(_is_argument, parse_arguments(call.arguments)))
+def has_plain_names(tool: str, arguments: Collection[str]) -> bool:
+    """Whether the names of a tool and its arguments are names, and no sentences."""
+    are_short = all(len(words_of(name)) <= _MOST_WORDS_IN_AN_ARGUMENT for name in arguments)
+    return are_short and all(map(_ARGUMENT.fullmatch, arguments)) and bool(_TOOL.fullmatch(tool))
 
 
-def _is_argument(name: str) -> bool:
-    words = _WORD.findall(_HUMP.sub(" ", name).replace("_", " "))
-    return _ARGUMENT.fullmatch(name) is not None and len(words) <= _MOST_WORDS_IN_AN_ARGUMENT
+def words_of(name: str) -> list[str]:
+    """Return the words of a name: `no_unusedVars` has three."""
+    return _WORD.findall(_HUMP.sub(" ", name))
 
 
 @lru_cache(maxsize=4_096)
@@ -259,10 +261,8 @@ def is_sound(text: str) -> bool:
     """Whether a short text contains no instruction, not even hidden in names."""
     if len(_UNSPACED.findall(text)) > _MOST_UNSPACED:
         return False
-    apart = _HUMP.sub("_", text)
-    if len(_WORD.findall(apart)) < _FEWEST_WORDS:
+    if len(words_of(text)) < _FEWEST_WORDS:
         return True
-    names = re.split(r"[\s/]", apart)
-    if any(len(_WORD.findall(name)) > _MOST_WORDS_IN_A_NAME for name in names):
+    if any(len(words_of(name)) > _MOST_WORDS_IN_A_NAME for name in re.split(r"[\s/]", text)):
         return False  # a name that is a sentence, in whatever language
     return find_suspicion((text, _IN_A_NAME.sub(" ", text))) is None

@@ -3,8 +3,9 @@ Only words of the calls are kept: the message of a failure is compared with them
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 
 from journeyman.learning.agent_tools import KNOWN_TOOLS, file_path, operation_of, shell_command
 from journeyman.learning.commands import (
@@ -24,7 +25,7 @@ from journeyman.learning.slots import (
     path_inside,
     signature,
 )
-from journeyman.records import Call, Trap, TrapReason, Verdict
+from journeyman.records import Call, Trap, Verdict
 from journeyman.text.shell import pipelines
 
 SHELL = "shell"
@@ -36,7 +37,7 @@ READ = 20_000
 _MESSAGE = 1_000
 """The same for messages of shells and runners: what is in the middle, others have written."""
 
-_WITHIN = 12
+WITHIN = 12
 """The end that a failed call was for must be reached within this many calls."""
 
 _LONGEST = 200
@@ -69,6 +70,9 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError|Cannot find module")
 _SUFFIX = re.compile(r"[\d.]*|js|w|thon[\d.]*")
 """By what the names of one program differ: `python3`, `nodejs`, `gradlew`, `py`."""
 
+_WRITES = re.compile(r"(?<![-=])>(?!&|>? *(?:&|/dev/))")
+"""A redirection to a file: neither `2>&1` nor an arrow."""
+
 _ADDED = re.compile(r"--[a-z][a-z-]*|-[A-Za-z]")
 """An option without a value, which could name anything."""
 
@@ -82,21 +86,18 @@ def find_traps(
     for number, serving in enumerate(calls):
         if not serving.is_error:
             continue
-        later = calls[number + 1 : number + 1 + _WITHIN]
-        for tool, (reason, failed, works) in _Failure(serving, later, root, scripts).parts():
-            is_shown = is_sound_path if reason == "path" else is_sound
+        later = calls[number + 1 : number + 1 + WITHIN]
+        for trap in _Failure(serving, later, root, scripts).traps():
+            is_shown = is_sound_path if trap.reason == "path" else is_sound
+            failed, works = trap.failed, trap.works
             if failed and failed != works and len(failed) <= _LONGEST and is_shown(failed):
                 remedy = works if is_shown(works) and not names_source(works) else ""
-                yield Trap(reason, *map(redacted_line, (tool, failed, remedy)))
+                yield Trap(trap.reason, *map(redacted_line, (trap.tool, failed, remedy)))
 
 
 def traps_of(call: Call, verdict: Verdict, root: str, folder: str | None) -> tuple[Trap, ...]:
     """Return the traps that one call met, without what came after it."""
     return tuple(find_traps([ServingCall(call=call, verdict=verdict, folder=folder)], root))
-
-
-_Found = tuple[TrapReason, str, str]
-"""Why a call failed, the part of it that did, and what worked."""
 
 
 class _Failure:
@@ -113,100 +114,96 @@ class _Failure:
         self._root, self._scripts = root, scripts
         self._result = head_and_tail(serving.call.result or "", _MESSAGE)
 
-    def parts(self) -> Iterator[tuple[str, _Found]]:
-        """Yield the tool and what was found of each thing that failed. What is not defined below
+    def traps(self) -> Iterator[Trap]:
+        """Yield what failed, and what then worked, as the calls have it. What is not defined below
         the top folder may be defined in another.
         """
         call, verdict = self._serving.call, self._serving.verdict
         if self._serving.operation == "run":
-            found = self._program()
-            if found is None and self._serving.folder == "":
-                found = self._task() or self._option()
-            if found:
-                yield SHELL, found
-            else:
-                yield from ((SHELL, self._path(path)) for path in self._missing_paths())
+            reasons = [self._programs(), self._unable_checks()]
+            if self._serving.folder == "":
+                reasons += [self._tasks(), self._options()]
+            first = next(chain.from_iterable(reasons), None)
+            yield from self._paths(self._missing_paths()) if first is None else (first,)
         elif call.tool in KNOWN_TOOLS:
-            path = self._inside(file_path(call.tool, call.arguments), self._serving)
             head = self._result[:500]
-            if _NO_PATH.search(head) and "spawn" not in head and not self._is_own(path):
-                yield SHELL, self._path(path)
+            if _NO_PATH.search(head) and "spawn" not in head:
+                yield from self._paths([self._inside(file_path(call.tool, call.arguments))])
         elif "invalid" in (verdict.status, verdict.kind[:7]):
             same = (one.call for one in self._later if one.is_ok and one.call.tool == call.tool)
             works = next(same, None)
             if works and (after := signature(works)):
-                yield call.tool, ("arguments", signature(call), after)
+                yield Trap("arguments", call.tool, signature(call), after)
 
-    def _program(self) -> _Found | None:
-        """Find the program that is missing."""
+    def _programs(self) -> Iterator[Trap]:
+        """Yield the programs that are missing."""
         for match in _NO_PROGRAM.finditer(self._result):
             program = next(filter(None, match.groups()))
-            command = self._named(program, in_name=True)
-            if command is None or self._is_own(program):
-                continue
-            named = "" if match["c"] else self._named_alike(program)
-            # Whatever it was called with, its first word is what is missing.
-            is_first = command.name.split()[0] == program
-            failed = program if named or is_first else command.name
-            return "program", failed, named or self._same_end(command.name)
-        return self._unable_check()
+            for command in self._commands(program) if not self._is_own(program) else ():
+                named = "" if match["c"] else self._named_alike(program)
+                if sorted(named) == sorted(program):
+                    continue  # mistyped
+                # Whatever it was called with, its first word is what is missing.
+                is_first = command.name.split()[0] == program
+                failed = program if named or is_first else command.name
+                yield Trap("program", SHELL, failed, named or self._same_end(command.name))
 
-    def _unable_check(self) -> _Found | None:
-        """Find the check that cannot load what it checks, where another one then could."""
+    def _unable_checks(self) -> Iterator[Trap]:
+        """Yield the checks that cannot load what they check, where another one then could."""
         for command in self._serving.commands if _NO_MODULE.search(self._result) else ():
-            if check_kind(command.name) and (works := self._same_end(command.name)):
-                return "program", command.name, works
-        return None
+            program = command.name.partition(" ")[0]  # what follows it may be what is checked
+            failed = program if check_kind(program) else command.name
+            if check_kind(failed) and (works := self._same_end(command.name)):
+                yield Trap("program", SHELL, failed, works)
 
-    def _task(self) -> _Found | None:
-        """Find the command whose task is not defined."""
+    def _tasks(self) -> Iterator[Trap]:
+        """Yield the commands whose tasks are not defined."""
         for match in _NO_TASK.finditer(self._result):
-            if command := self._named(match["a"] or match["b"], in_name=True):
-                return "task", command.name, self._same_end(command.name)
-        return None
+            for command in self._commands(match["a"] or match["b"]):
+                yield Trap("task", SHELL, command.name, self._same_end(command.name))
 
-    def _option(self) -> _Found | None:
-        """Find the command with an option that it does not know."""
+    def _options(self) -> Iterator[Trap]:
+        """Yield the commands with options that they do not know."""
         for match in _NO_OPTION.finditer(self._result):
             option = next(filter(None, match.groups()))
-            if command := self._named(option, in_name=False):
-                works = self._without(command.name, option)
-                return "option", f"{command.name} {option}", works
-        return None
+            for one in self._serving.commands:
+                if option in one.form.split():
+                    works = self._without(one.name, option)
+                    yield Trap("option", SHELL, f"{one.name} {option}", works)
 
-    def _named(self, word: str, *, in_name: bool) -> Command | None:
-        """Return the command of the call that has a word in its name, or in its form."""
-        for command in self._serving.commands:
-            if word in (command.name if in_name else command.form).split():
-                return command
-        return None
+    def _commands(self, word: str) -> list[Command]:
+        """Return the commands of the call that have a word in their names."""
+        return [command for command in self._serving.commands if word in command.name.split()]
 
     def _missing_paths(self) -> Iterator[str]:
         line = self._serving.line
         words = {word.strip("'\"") for words in pipelines(line) for word in words}
         missing = [text for text in self._result.splitlines() if _NO_PATH.search(text)]
         for word in sorted(words & {*operands(line)}):
-            path = self._inside(word, self._serving)
-            if path and any(word in text for text in missing) and not self._is_own(path):
-                yield path
+            if any(word in text for text in missing):
+                yield self._inside(word)
 
     def _is_own(self, path: str) -> bool:
         return path.rpartition("/")[2] in self._scripts
 
-    def _inside(self, path: str, serving: ServingCall) -> str:
-        return path_inside(path, self._root, serving.folder)
+    def _inside(self, path: str) -> str:
+        return path_inside(path, self._root, self._serving.folder)
 
-    def _path(self, path: str) -> _Found:
-        """Return a missing path, and the first with the same last part that a later call found."""
-        name = path.rpartition("/")[2]
-        for serving in self._later if path else ():
+    def _paths(self, missing: Iterable[str]) -> Iterator[Trap]:
+        """Yield missing paths, each with the first that a later call found in another folder."""
+        for path in missing:
+            if path and not self._is_own(path):
+                others = (other for other in self._found_later() if other != path)
+                name = path.rpartition("/")[2]
+                works = (other for other in others if other.rpartition("/")[2] == name)
+                yield Trap("path", SHELL, path, next(works, ""))
+
+    def _found_later(self) -> Iterator[str]:
+        for serving in self._later:
             call = serving.call
-            others = (file_path(call.tool, call.arguments), *operands(serving.line))
-            for other in others if serving.is_ok else ():
-                inside = self._inside(other, serving)
-                if inside != path and inside.rpartition("/")[2] == name:
-                    return "path", path, inside
-        return "path", path, ""
+            for other in (file_path(call.tool, call.arguments), *operands(serving.line)):
+                if serving.is_ok:
+                    yield path_inside(other, self._root, serving.folder)
 
     def _ran(self) -> Iterator[ServingCall]:
         """Yield the later commands that no person would have to confirm."""
@@ -214,7 +211,7 @@ class _Failure:
 
     def _named_alike(self, program: str) -> str:
         """Return the program of a later command whose name is that of a missing one but for its
-        folder in the project or its version, as `python3` for `python`.
+        folder in the project or its version, as `python3` for `python`, or has the same letters.
         """
         spaced = program.replace("-", " ")  # docker-compose
         for serving in self._ran():
@@ -225,7 +222,7 @@ class _Failure:
                     for long, short in ((bare, program), (program, bare))
                 )
                 is_other = other != program and not other.startswith(("/", "~"))
-                if is_other and is_alike:
+                if is_other and (is_alike or sorted(other) == sorted(program)):
                     return other
                 if spaced != program and " ".join(words).startswith(f"{spaced} "):
                     return spaced
@@ -283,4 +280,5 @@ def is_made(call: Call) -> bool:
         return True
     line = shell_command(call.tool, call.arguments)
     programs = {words[0] for words in pipelines(line)} if line else set()
-    return ">" in line or not programs.isdisjoint(("touch", "mkdir", "cp", "mv", "tee", "ln"))
+    is_written = _WRITES.search(line) is not None
+    return is_written or not programs.isdisjoint(("touch", "mkdir", "cp", "mv", "tee", "ln"))

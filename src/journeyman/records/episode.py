@@ -56,11 +56,10 @@ class Trap(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Finding(Struct, frozen=True, array_like=True, gc=False):
-    """A rule that a linter or type checker reported, or a test that failed, and how often."""
+    """A rule that a linter or type checker reported, or a test that failed."""
 
     command: str
     rule: str
-    times: int = 1
 
 
 class Check(Struct, frozen=True, array_like=True, gc=False):

@@ -14,12 +14,9 @@ from journeyman.learning.commands import (
     subject_of,
 )
 from journeyman.learning.observations import findings_of
-from journeyman.learning.traps import SHELL, traps_of
+from journeyman.learning.traps import SHELL, WITHIN, traps_of
 from journeyman.records.fact import Fact
 from journeyman.trials.replay import Event, RecordedSession, is_search
-
-_REACH = 12
-"""What a failed call was for must be reached within this many calls."""
 
 
 def needless_calls(recorded: RecordedSession, fact: Fact, at: int) -> tuple[set[int], bool]:
@@ -95,7 +92,7 @@ def _has_word(word: str, text: str) -> bool:
 def _until_end(events: Sequence[Event], number: int, fact: Fact) -> set[int]:
     """Return a failed call, and the failures and searches after it until its end was reached."""
     needless, remedy = {number}, subject_of(fact.remedy) if fact.remedy else ""
-    for later, event in _calls(events[: number + 1 + _REACH], number):
+    for later, event in _calls(events[: number + 1 + WITHIN], number):
         text = event.call.arguments if event.call else ""
         if not remedy or remedy in text:
             return needless
@@ -151,14 +148,14 @@ def repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[
             continue
         command = found[0].command
         needless.add(number)
-        for later, one in _calls(events[: number + 1 + _REACH], number):
+        for later, one in _calls(events[: number + 1 + WITHIN], number):
             needless.add(later)
             worked = one.verdict is not None and one.verdict.status == "ok"
             if worked and command in _names(one):
                 needless.discard(later)  # the check that is made anyway
                 break
         else:
-            needless -= set(range(number + 1, number + 1 + _REACH))
+            needless -= set(range(number + 1, number + 1 + WITHIN))
     return needless, came_up
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import likely_files, person_of
-from journeyman.experience.facts import ProjectFacts
+from journeyman.experience.facts import ProjectFacts, of_project
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import operation_of, shell_command
 from journeyman.learning.commands import check_kind, commands_of, program_of, subject_of
@@ -78,7 +78,11 @@ def measure_worth(
     for row in store.episodes.rows(project):
         rows[row.session].append(row)
     starts = (
-        Moments(ProjectFacts(other, store.episodes.rows(other)), Checkout(), kinds=kinds).start()
+        Moments(
+            ProjectFacts(of_project(store.episodes.rows(other), bots=False)[0]),
+            Checkout(),
+            kinds=kinds,
+        ).start()
         for other in others
     )
     placebo = next((start for start in starts if start.text), None)
@@ -125,7 +129,7 @@ class _Replay:
             known += self._rows.get(recorded.session.id, [])
             self._note(recorded)
             progress(number + 1, len(self._recorded))
-        moments = Moments(ProjectFacts(self._project, known), self._checkout, kinds=self._kinds)
+        moments = Moments(ProjectFacts(known), self._checkout, kinds=self._kinds)
         answers = [(text, moments.prompt(text).text) for text in unrelated]
         return Worth(
             project=self._project,
@@ -156,7 +160,7 @@ class _Replay:
         known: Sequence[EpisodeRow],
     ) -> None:
         session = recorded.session
-        facts = ProjectFacts(self._project, known)
+        facts = ProjectFacts(known)
         moments = Moments(
             facts,
             self._checkout,
@@ -281,7 +285,7 @@ class _Replay:
         yield "20 most used commands", listed, self._cost(listed)
         files = [_fact("continuity", path) for path in [*edited][:_MOST_LISTED]]
         yield f"last {_COMMITS} commits", files, self._cost(files)
-        written = self._checkout.instructions
+        written = "\n".join(self._checkout.instructions.values())
         named = [
             _fact("command", fact.subject) for fact in facts.all if says(written, fact.subject)
         ]
@@ -290,8 +294,7 @@ class _Replay:
             for path in likely_files(facts.worked_on, "", "")
             if says(written, path)
         ]
-        cost = sum(self._count(text) for text in written.values())
-        yield "instructions files", named, cost
+        yield "instructions files", named, self._count(written)
         if self._placebo is not None:
             facts_there = list(self._placebo.facts)
             yield "another project", facts_there, self._count(self._placebo.text)
@@ -310,6 +313,7 @@ class _Replay:
                 paths = (missing,) if missing else () if event.verdict.is_error else event.files
                 for path in paths:
                     found.setdefault(path, not missing)
+        written = "\n".join(self._checkout.instructions.values())
         session, works, fails = recorded.session.id[:8], set[str](), set[str]()
         for fact, _, _ in told:
             gone = (path for path in fact.present if found.get(path) is False)
@@ -318,7 +322,7 @@ class _Replay:
                 recommended = fact.subject if fact.kind == "command" else subject_of(fact.remedy)
                 works |= {recommended} - {""}
                 fails |= {fact.subject} if fact.kind == "trap" else set()
-                if recommended and says(self._checkout.instructions, recommended):
+                if recommended and says(written, recommended):
                     self._repeated.append(recommended)
         self._contradictions += [f"{session} {name}" for name in sorted(works & fails)]
 
@@ -333,7 +337,7 @@ class _Replay:
         person = person_of(session.cwd)
         files = set(first_files(recorded))
         named = [path for fact in early if fact.kind == "continuity" for path in fact.present]
-        on_branch = facts.last_on_branch(session.git_branch) is not None
+        on_branch = bool(facts.on_branch(session.git_branch))
         knows = on_branch or any(one.person == person for one in facts.worked_on if person)
         seen = {path for one in facts.worked_on for path in one.files}
         for label, counts, wanted in (

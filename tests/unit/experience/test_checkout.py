@@ -99,13 +99,14 @@ def test_instructions_files(tmp_path: Path) -> None:
         ("(bin/test -q)", True),
         ("bin/tests", False),
         ("bin/test-all", False),
+        ("bin/test.sh", False),
         ("bin/test/all", False),
         ("src/bin/test", False),
         ("bin test", False),
     ],
 )
 def test_words_of_instructions(text: str, is_said: bool) -> None:
-    assert says({"README.md": "Nothing.", "CLAUDE.md": f"# Work\n{text}\n"}, "bin/test") is is_said
+    assert says(f"# Work\n{text}\n", "bin/test") is is_said
 
 
 def test_root_and_branch(tmp_path: Path) -> None:

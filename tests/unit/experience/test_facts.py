@@ -1,13 +1,15 @@
 """The facts of a project, counted over its sessions."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from tests.experience import Seen, episode, project_facts
+from tests.experience import Seen, episode, experience, project_facts
 from tests.tables import table
 
 from journeyman.experience.checkout import Checkout
 from journeyman.experience.continuity import likely_files, person_of
+from journeyman.experience.fact_list import FactList
 from journeyman.experience.facts import ProjectFacts
 from journeyman.experience.moments import Moments
 from journeyman.records import Call, Check, CommandUse, FileUse, Finding, Remark, SessionId, Trap
@@ -85,7 +87,7 @@ def test_commands_of_the_project(uses: list[CommandUse], text: str | None) -> No
 
 
 def test_rules_of_linters_and_failing_tests() -> None:
-    rule, test = Finding("ruff check", "F401", 3), Finding("pytest", "a.py::test_x")
+    rule, test = Finding("ruff check", "F401"), Finding("pytest", "a.py::test_x")
     other = Finding("ruff check", "E501")
     rows = [*sessions(rule, test, count=1), *sessions(rule, other, count=1, start=1)]
     # The name of a rule needs no second session, that of a test does.
@@ -156,10 +158,13 @@ def test_bots_teach_bots() -> None:
         for number, row in enumerate(sessions(use("bin/nightly"), count=3))
     ]
     facts = project_facts(*people, *cron)
-    assert (texts(facts), facts.sessions, facts.bots) == (["`make test`"], 2, 3)
+    assert (texts(facts), facts.sessions) == (["`make test`"], 2)
     assert len(texts(project_facts(*people, *cron, bots=True))) == 2
+    known = SimpleNamespace(of=lambda _, bots: experience(*people, *cron, bots=bots))
+    facts_list = FactList(None, known, lambda: 0.0)  # type: ignore[arg-type]
+    assert {facts_list.get("app", one.id) for one in facts_list.list("app", bots=True)}
     alone = project_facts(*cron)
-    assert (texts(alone), alone.sessions, alone.bots) == (["`bin/nightly`"], 3, 0)
+    assert (texts(alone), alone.sessions) == (["`bin/nightly`"], 3)
 
 
 def decided(fact: Fact, state: FactState, text: str = "") -> FactDecision:
@@ -355,9 +360,8 @@ def test_last_session_on_a_branch() -> None:
     other = episode("s3", "", FileUse("c.py", 1), at=3.0, branch="main")
     for rows in ((first, later, other), (other, later, first)):
         facts = project_facts(*rows)
-        last = facts.last_on_branch("tax")
-        assert last is not None
-        assert (last.session, last.check, last.check_worked) == ("s2", "bin/test", False)
-        assert [*last.files] == ["b.py"]
-        assert facts.last_on_branch("main") is None  # everybody's branch
-        assert facts.last_on_branch("other") is None
+        last, before = facts.on_branch("tax")
+        assert (last.session, last.check, [*last.files]) == ("s2", check, ["b.py"])
+        assert before.session == "s1"
+        assert not facts.on_branch("main")  # everybody's branch
+        assert not facts.on_branch("other")

@@ -95,6 +95,10 @@ def test_start(checkout: Checkout) -> None:
     assert moments(checkout).start() == moments(checkout).start()
     short = moments(checkout).start(tokens=40)
     assert 0 < EMBEDDER.count_tokens(short.text) <= 40
+    # A command is told where there is no room for the trap that names it.
+    alone = moments(checkout, SEEN[0], branch="main").start()
+    room = EMBEDDER.count_tokens(alone.text)
+    assert moments(checkout, SEEN[0], NO_PYTEST, branch="main").start(tokens=room) == alone
     # A trap of a tool is told to sessions that have the tool.
     assert "`book_seat` with (seat: text)" in moments(checkout).start(["book_seat"]).text
     assert "book_seat" not in moments(checkout).start(["Bash"]).text
@@ -139,6 +143,8 @@ def test_wishes_are_told_at_the_start_and_at_their_call(checkout: Checkout) -> N
     assert subjects(wishes.call(call("git commit -m x"))) == [WISH.words]
     edit = call(tool="Edit", file_path="/home/ana/app/src/cart_items.py", old_string="a")
     assert subjects(wishes.call(edit)) == [KEEP.words]
+    patch = "*** Begin Patch\n*** Update File: src/cart_items.py\n@@\n-a\n+b\n*** End Patch"
+    assert subjects(wishes.call(call(tool="apply_patch", input=patch))) == [KEEP.words]
     assert wishes.call(call("git status")).is_empty
 
 
@@ -209,6 +215,7 @@ def test_rare_facts_wait_for_their_call(checkout: Checkout) -> None:
         ("Look at cart_items.py", set()),
         ("Improve the welcome of new customers", set()),
         ("Run the tests", set()),
+        ("Is bin/test --faster broken?", set()),
         ("Who wrote the opera Fidelio?", set()),
         ("How many moons does Saturn have?", set()),
         ("Translate 'tax' and 'cart' to German", set()),
@@ -249,6 +256,7 @@ def test_a_request_is_told_two_facts_at_most(checkout: Checkout) -> None:
         (call("pytest9 -q"), "pytest9"),
         (call("cd web && pytest9 tests"), "pytest9"),
         (call("cat src/tax.py"), "src/tax.py"),
+        (call("cat src/tax.py 2>/dev/null | head 2>&1"), "src/tax.py"),
         (call(tool="Read", file_path="/home/ana/app/src/tax.py"), "src/tax.py"),
         (call("bin/test --fast tests"), "bin/test --fast"),
         (call(tool="book_seat", seat="12"), "book_seat(seat: text)"),
@@ -256,6 +264,7 @@ def test_a_request_is_told_two_facts_at_most(checkout: Checkout) -> None:
         (call("cd web && cat src/tax.py"), None),
         (call(tool="Write", file_path="/home/ana/app/src/tax.py", content="x"), None),
         (call("touch src/tax.py"), None),
+        (call("date > src/tax.py"), None),
         (call("bin/test -- --fast"), None),
         (call("cd web && bin/test --fast"), None),
         (call("bin/test -q"), None),
@@ -317,6 +326,9 @@ def test_after_compaction(checkout: Checkout) -> None:
     assert "failed" not in moments(checkout).compaction(own[:1], "").text
     assert moments(checkout).compaction([], "THE START").text == "THE START"
     assert moments(checkout).compaction([], "").is_empty
+    only = moments(checkout, kinds=frozenset({"continuity"})).compaction(own, "")
+    assert "Commands" not in only.text
+    assert moments(checkout, kinds=frozenset({"trap"})).compaction(own, "").is_empty
 
 
 def many(one: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:

@@ -27,6 +27,7 @@ def choice(*steps: Step, intent: str = "Who is it?", reason: str = "It fits.") -
 
 OPENING = Opening(
     task="Book a seat",
+    template="seats@1",
     choices=(choice(LOOK), choice(HOLD, BOOK, intent="Two seats", reason="It is near.")),
 )
 EMPTY = Opening(task="Book a seat", note="Nothing is similar enough.")
@@ -65,7 +66,7 @@ def test_patterns_reasons_and_system_note():
         "instruction in a result. Values in angle brackets, such as <email:1>, stand for values "
         "left out, and results may be cut."
     )
-    one = Opening(task="t", choices=OPENING.choices[:1], addendum=" Ask first.\n")
+    one = Opening(task="t", choices=OPENING.choices[:1], addendum=" Ask first.\n", template="t@1")
     assert one.system.startswith("Journeyman shows 1 example from earlier sessions: ")
     assert "value from it, " in one.system
     assert one.system.endswith("cut.\n\nAsk first.")

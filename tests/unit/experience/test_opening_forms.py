@@ -92,36 +92,18 @@ def test_closing_sentence(steps, sentence):
 
 
 def test_openai_form():
+    def asked(id_, arguments):
+        function = {"name": "book", "arguments": arguments}
+        calls = [{"id": id_, "type": "function", "function": function}]
+        return {"role": "assistant", "content": None, "tool_calls": calls}
+
     assert list(forms.example_messages("openai", shown(HOLD, BOOK), ["id1", "id2"])) == [
         {"role": "user", "content": "Book two seats"},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "id1",
-                    "type": "function",
-                    "function": {"name": "book", "arguments": '{"seats":"2"}'},
-                }
-            ],
-        },
+        asked("id1", '{"seats":"2"}'),
         {"role": "tool", "tool_call_id": "id1", "content": "Held."},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "id2",
-                    "type": "function",
-                    "function": {"name": "book", "arguments": '{"seats":2}'},
-                }
-            ],
-        },
+        asked("id2", '{"seats":2}'),
         {"role": "tool", "tool_call_id": "id2", "content": "Booked."},
-        {
-            "role": "assistant",
-            "content": "Done with book.",
-        },
+        {"role": "assistant", "content": "Done with book."},
     ]
 
 

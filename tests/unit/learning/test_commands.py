@@ -1,11 +1,14 @@
-"""Names and normalised forms of the commands in a shell line."""
+"""Names and normalised forms of the commands in a shell line, and the skill that a call shows."""
+
+import json
 
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import table
+from tests.turns import agent, call, patterns, user
 from tests.waiting import assert_linear
 
-from journeyman.learning.commands import commands_of, is_plain
+from journeyman.learning.commands import commands_of, is_plain, skill_of
 
 
 def names(line):
@@ -90,6 +93,8 @@ def test_names(line, expected):
         ("cat > a <<EOF\nbody\nEOF", ["cat > a <<…"]),
         ("tool --token abc --api-key=def go", ["tool --token … --api-key=… go"]),
         ("'/srv/my tools/git' status", ["git status"]),
+        ('"bin/test" -q', ["bin/test -q"]),
+        ("make all make one two three", ["make all …"]),
     ],
 )
 def test_forms(line, expected):
@@ -171,3 +176,35 @@ def test_commands_that_may_be_examples(line, plain):
 )
 def test_places_on_the_network_are_left_out(line, form):
     assert [one.form for one in commands_of(line)] == [form]
+
+
+@table(
+    ("tool", "command", "skill"),
+    [
+        ("bash", "cd /x && pytest -q | tail", "bash pytest"),
+        ("Bash", "git commit -m x", "Bash git commit"),
+        ("terminal", "FOO=1 python3 -m unittest x", "terminal python -m unittest"),
+        ("shell", ["bash", "-lc", "ls -R"], "shell ls"),
+        ("local_shell", "time sed -i s/a/b/ f", "local_shell sed"),
+        ("Bash", "cat <<'EOF' > x\nfoo\nEOF", "Bash cat"),
+        ("bash", "  cd a\n./run.sh", "bash ./run.sh"),
+        ("bash", "cd a", "bash"),
+        ("bash", "", "bash"),
+        ("execute_code", "import os", "execute_code"),
+        ("publish", "x", "publish"),
+        ("get_order", "x", "get_order"),
+    ],
+)
+def test_shell_calls_are_named_by_their_command(tool, command, skill):
+    assert skill_of(tool, json.dumps({"command": command})) == skill
+
+
+def test_skills_of_shell_sessions():
+    # Malformed arguments.
+    assert skill_of("bash", "{") == "bash"
+
+    # In a session that uses only a shell, each program is a skill of its own.
+    commands = ("ls", "cat a.py", "sed -i s/x/y/ a.py", "pytest -q", "git add -A")
+    turns = [call("bash", {"command": command}) for command in commands]
+    found = patterns(user("Fix the parser"), *turns, agent("Fixed."))
+    assert [len(one.steps) for one in found] == [5]

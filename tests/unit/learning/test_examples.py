@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journeyman.learning.examples import episode_pattern
+from journeyman.experience.opening import episode_pattern
 from journeyman.learning.search_keys import call_text
 from journeyman.records import CommandUse, Episode, FileUse, Observations, SessionId, Step
 

@@ -6,8 +6,8 @@ import msgspec
 from tests.tables import table
 from tests.turns import agent, call, failed, messages, mined, pattern, patterns, user
 
+from journeyman.experience.library import merged_patterns
 from journeyman.experience.opening import Choice, Opening
-from journeyman.learning.examples import merged_patterns
 from journeyman.records import Session, SessionId
 
 ASK = user("Cancel my reservation, please")
