@@ -151,8 +151,10 @@ class _Failure:
     def _unable_checks(self) -> Iterator[Trap]:
         """Yield the checks that cannot load what they check, where another one then could."""
         for command in self._serving.commands if _NO_MODULE.search(self._result) else ():
-            program = command.name.partition(" ")[0]  # what follows it may be what is checked
-            failed = program if check_kind(program) else command.name
+            program = command.name.partition(" ")[0]
+            # What follows a checker may be what it checks.
+            is_checker = check_kind(program) and not is_project_command(command.name)
+            failed = program if is_checker else command.name
             if check_kind(failed) and (works := self._same_end(command.name)):
                 yield Trap("program", SHELL, failed, works)
 

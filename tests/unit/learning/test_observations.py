@@ -245,6 +245,9 @@ def test_a_check_that_cannot_load_the_project() -> None:
     (trap,) = seen(unable, ran("bin/test tests")).traps
     assert (trap.failed, trap.works) == ("pytest", "bin/test")
     assert seen(unable, ran("git status")).traps == ()
+    task = broke("make test", "E   ModuleNotFoundError: No module named 'shop'")
+    (trap,) = seen(task, ran("bin/test")).traps
+    assert (trap.failed, trap.works) == ("make test", "bin/test")
     # A task is no build because of the program that runs it.
     gone = broke("make docs", "make: *** No rule to make target 'docs'.  Stop.")
     (trap,) = seen(gone, ran("make serve")).traps
