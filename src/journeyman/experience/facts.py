@@ -53,6 +53,8 @@ _FREQUENT = 0.05
 """The share of recent sessions from which a trap or a command is told at the start."""
 
 _SLOW_S = 5.0
+_OF_COMMANDS = ("program", "check", "task")
+"""Reasons for which a whole command fails."""
 
 _TYPICAL = 0.5
 """The share of the sessions with a command from which a form counts as the usual one."""
@@ -248,19 +250,21 @@ class ProjectFacts:
             # What usually works is no trap, however often it failed; what worked only before is.
             times = [one.row.at or 0.0 for one in sightings]
             since = [row for row in worked[failed] if (row.at or 0.0) >= min(times)]
-            if reason in ("program", "task") and len(since) >= len(sightings):
+            if reason in _OF_COMMANDS and len(since) >= len(sightings):
                 continue
             later = {row.session for row in since if (row.at or 0.0) > max(times)}
             if len(later) >= CONFIRMED:
                 continue
             remedies: defaultdict[str, set[SessionId]] = defaultdict(set)
             for row, trap in sightings:
-                is_command = reason in ("program", "task") and " " in trap.works
+                is_command = reason in _OF_COMMANDS and " " in trap.works
                 if trap.works and (trap.works in proven or not is_command):
                     remedies[trap.works].add(row.session)
             works = max(remedies, key=lambda one: (len(remedies[one]), one), default="")
             if reason != "path" and len(remedies[works]) < CONFIRMED:
                 works = ""
+            if not works and reason in ("check", "arguments"):
+                continue  # without another way there is nothing to say
             forms = sorted({one.item.failed for one in sightings})
             fact = self._fact(
                 "trap",
@@ -338,7 +342,7 @@ def _with_remedy(trap: Fact, commands: Mapping[str, Fact], traps: Mapping[str, F
         remedy, present = failing.remedy if failing.remedy != trap.subject else "", ()
     shown = remedy
     command = commands.get(subject_of(remedy))
-    if command is not None and trap.detail in ("program", "task"):
+    if command is not None and trap.detail in _OF_COMMANDS:
         is_runner = trap.subject in SCRIPT_RUNNERS  # what it ran there is not what it is for
         shown = generalised(command.detail) if is_runner else command.detail
         present = command.present

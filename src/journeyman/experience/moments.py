@@ -307,9 +307,9 @@ class Moments:
             if fact.detail == "option":
                 name, _, option = fact.subject.rpartition(" ")
                 return where == "" and name in names and any(option in form for form in forms)
-            if fact.detail in ("program", "task"):
+            if fact.detail in ("program", "check", "task"):
                 is_called = fact.subject in map(program_of, names)
-                return is_called and (where == "" or fact.detail == "program")
+                return is_called and (where == "" or fact.detail != "task")
             return call.tool == fact.tool and fact.subject == f"{call.tool}({signature(call)})"
 
         facts = [fact for fact in self._holding if fact.id not in shown and is_about(fact)]
@@ -375,6 +375,6 @@ def _is_named(fact: Fact, text: str) -> bool:
         return False
     if fact.detail == "path" and not fact.remedy and _MAKES.search(text):
         return False
-    if fact.detail == "program" and fact.subject.isalpha():
+    if fact.detail in ("program", "check") and fact.subject.isalpha():
         return f"`{fact.subject}" in text
     return says(text, fact.subject)

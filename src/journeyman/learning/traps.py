@@ -156,7 +156,7 @@ class _Failure:
             is_checker = check_kind(program) and not is_project_command(command.name)
             failed = program if is_checker else command.name
             if check_kind(failed) and (works := self._same_end(command.name)):
-                yield Trap("program", SHELL, failed, works)
+                yield Trap("check", SHELL, failed, works)
 
     def _tasks(self) -> Iterator[Trap]:
         """Yield the commands whose tasks are not defined."""

@@ -38,9 +38,9 @@ class FileUse(Struct, frozen=True, array_like=True, gc=False):
     changed: int = 0
 
 
-TrapReason = Literal["path", "program", "task", "option", "arguments"]
-"""Why a call failed: its path does not exist, its program is not installed, its program knows no
-such task or option, or its tool does not take such arguments."""
+TrapReason = Literal["path", "program", "check", "task", "option", "arguments"]
+"""Why a call failed: its path does not exist, its program is not installed, or cannot load what it
+checks, its program knows no such task or option, or its tool does not take such arguments."""
 
 
 class Trap(Struct, frozen=True, array_like=True, gc=False):

@@ -130,7 +130,7 @@ def _is_missing(event: Event) -> bool:
     if event.call is None or event.verdict is None:
         return False
     traps = traps_of(event.call, event.verdict, "", event.folder)
-    return any(trap.reason in ("program", "task", "option") for trap in traps)
+    return any(trap.reason in ("program", "check", "task", "option") for trap in traps)
 
 
 def repairs(events: Sequence[Event], rules: AbstractSet[str], at: int) -> tuple[set[int], bool]:

@@ -364,7 +364,9 @@ class _Replay:
             failed = {one for kind, one in traps if kind == reason}
             if failed:
                 self._shares[label].append((len(failed & told_traps), len(failed)))
-        wrong = {one for kind, one in traps if kind == "program" and check_kind(one) == "test"}
+        wrong = {
+            one for kind, one in traps if kind in ("program", "check") and check_kind(one) == "test"
+        }
         if wrong:
             right = any(
                 check_kind(fact.subject) == "test" or check_kind(fact.remedy) == "test"

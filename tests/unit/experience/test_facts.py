@@ -97,6 +97,16 @@ def test_rules_of_linters_and_failing_tests() -> None:
     assert texts(project_facts(*sessions(rule, count=1))) == []  # one session alone
 
 
+def test_a_check_that_cannot_load_the_project_needs_another_one(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/test").touch()
+    # It is installed, which does not help.
+    facts = project_facts(*sessions(Trap("check", "shell", "git", "bin/test"), use("bin/test")))
+    assert fact_about(facts, "git") in facts.holding(Checkout(tmp_path))
+    assert fact_about(facts, "git").text == "`git` (instead: `bin/test`)"
+    assert texts(project_facts(*sessions(Trap("check", "shell", "git", "")))) == []
+
+
 def test_newer_facts_replace_older_ones() -> None:
     # A program that is missing now is no command, and one that works again is no trap.
     works, missing = use("make test"), Trap("program", "shell", "make test", "bin/test")
