@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import likely_files
 from journeyman.experience.facts import ProjectFacts, by_folder, first
-from journeyman.experience.preferences import QUOTED_SPEECH, forbids
+from journeyman.experience.preferences import QUOTED_SPEECH, forbids_by_name
 from journeyman.learning.agent_tools import file_path, operation_of, shell_command
 from journeyman.learning.commands import (
     check_kind,
@@ -174,8 +174,8 @@ class Moments:
         about = self._about(call, MOMENTS["call"].kinds, told)
         found = [fact for fact in about if fact.remedy or fact.kind == "preference"][:1]
         if found or not self._changes_code(call):
-            is_ban = any(fact.kind == "preference" and forbids(fact.text) for fact in found)
-            return replace(self._advice("call", _one_each(found)), is_ban=is_ban)
+            advice = self._advice("call", _one_each(found))
+            return replace(advice, is_ban=any(_is_ban(fact, call) for fact in found))
         rules = [
             fact for fact in self._holding if self._may_start(fact, ()) and fact.kind == "finding"
         ]
@@ -299,7 +299,9 @@ class Moments:
             if fact.kind == "preference" and not fact.detail:
                 about = {command.name for command in commands}
                 is_target = bool(fact.target) and fact.target in {*about, *paths, call.tool}
-                return is_target or any(_is_spoken_of(name, fact.text) for name in about)
+                return is_target or any(
+                    says(fact.text, name) for one in about for name in _names(one)
+                )
             if fact.kind in ("finding", "command"):
                 return False
             if fact.detail == "path":
@@ -350,13 +352,23 @@ class Moments:
         return f"Journeyman: what {sessions} of this project.{where}"
 
 
-def _is_spoken_of(command: str, text: str) -> bool:
-    """Whether a text names a command, also without its last word: `git stash push`. A program
+def _names(command: str) -> list[str]:
+    """Return how a person names a command, also without its last word: `git stash push`. A program
     alone may be an everyday word.
     """
     shorter = command.rpartition(" ")[0]
-    names = [name for name in (command, shorter) if " " in name or "/" in name]
-    return any(says(text, name) for name in names)
+    return [name for name in (command, shorter) if " " in name or "/" in name]
+
+
+def _is_ban(fact: Fact, call: Call) -> bool:
+    """Whether a person's words forbid this call by its name."""
+    commands = [one.name for one in commands_of(shell_command(call.tool, call.arguments))]
+    about = {fact.target, fact.subject}
+    names = {name for command in commands for name in _names(command)}
+    known = about.intersection([*commands, *map(program_of, commands)] if commands else about)
+    names |= known | {name.rpartition(" ")[2] for name in known}  # "never stash", of `git stash`
+    is_wish = fact.kind == "preference"
+    return is_wish and any(forbids_by_name(fact.text, name) for name in names if name)
 
 
 def _one_each(facts: Iterable[Fact]) -> list[Section]:

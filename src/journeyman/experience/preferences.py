@@ -59,6 +59,15 @@ def forbids(words: str) -> bool:
     return _FORBIDS.search(words) is not None
 
 
+def forbids_by_name(words: str, name: str) -> bool:
+    """Whether a remark is against a command or a file: what forbids stands before its name, in the
+    same clause. "Never run pytest, use bin/test" is not against `bin/test`.
+    """
+    clause = rf"{_FORBIDS.pattern}(?: use)?(?:(?!\b(?:but|use|instead|rather|prefer)\b)[^.,;:])*?"
+    pattern = rf"{clause}(?<![\w/.-])(?:\./)?{re.escape(name)}(?![\w/-])"
+    return re.search(pattern, words, re.IGNORECASE) is not None
+
+
 def may_be_told(words: str) -> bool:
     """Whether a wish may be told without a person's consent: what quotes someone, or had a secret
     in it, waits.

@@ -100,7 +100,7 @@ _SOURCE = re.compile(
 )
 """What names where software comes from."""
 
-_FETCHING = re.compile(
+_REMOTE_RUNNERS = re.compile(
     r"(?:^|[\s;&|(])(?:(?:npx|bunx|uvx|pipx run|uv tool|bun x|npm (?:exec|x)|(?:pnpm|yarn) dlx"
     r"|nix run|docker run|mise (?:exec|x))(?!\w)|deno run .*(?:npm|jsr):|go run \S*@)"
 )
@@ -300,7 +300,7 @@ def names_folder(form: str) -> bool:
 
 def names_source(form: str) -> bool:
     """Whether a command says where software is to come from: that is never passed on."""
-    return _SOURCE.search(form) is not None or _FETCHING.search(form) is not None
+    return _SOURCE.search(form) is not None or _REMOTE_RUNNERS.search(form) is not None
 
 
 def is_plain(line: str) -> bool:

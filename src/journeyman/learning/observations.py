@@ -50,8 +50,8 @@ _MOST_WORDS_IN_A_RULE = 6
 _LINT_WORDS = frozenset(
     files(__package__).joinpath("lint_words.txt").read_text(encoding="utf-8").split()
 )
-"""The words in the names of the rules of well-known linters. Any other word, such as the name of a
-package, may be an order.
+"""The words in the names of the rules of ESLint and its common plugins, Clippy, mypy, RuboCop and
+golangci-lint. Any other word, such as the name of a package, may be an order.
 """
 
 _RULE = re.compile(r"[\w@/-]{1,80}", re.ASCII)
@@ -87,8 +87,8 @@ _REFUSAL_WORDS = re.compile(  # in the first line: what a command printed comes 
 _WRITES = re.compile(r"(?:>>?|tee(?: -a)?)\s*['\"]?([\w./+-]+)")
 _LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1)\b")
 _FAR = re.compile(r"\b(?:https?|wss?)://(?!localhost\b|127\.|\[::1\])")
-_FETCHING = frozenset(["curl", "wget", "http", "https", "xh", "lynx", "w3m", "links"])
-_FETCHING_FROM_FORGE = re.compile(
+_WEB_CLIENTS = frozenset(["curl", "wget", "http", "https", "xh", "lynx", "w3m", "links"])
+_FORGE_READS = re.compile(
     r"g(?:h|lab) (?:api|search|(?:issue|pr|mr|run|release|gist) (?:view|list|diff|checkout))"
 )
 _OUTSIDE = re.compile(r"__|browser|^mcp_|^web[._]|[Mm]cpResource")
@@ -133,8 +133,7 @@ def takes_in(call: Call) -> bool:
     if operation in ("run", "run_code") and _FAR.search(call.arguments):
         return True
     return any(
-        (one.name in _FETCHING and not _LOCAL.search(one.form))
-        or _FETCHING_FROM_FORGE.match(one.form)
+        (one.name in _WEB_CLIENTS and not _LOCAL.search(one.form)) or _FORGE_READS.match(one.form)
         for one in commands_of(shell_command(call.tool, call.arguments))
     )
 

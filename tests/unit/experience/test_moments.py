@@ -154,6 +154,15 @@ def test_what_is_forbidden_is_a_ban_where_its_words_name_the_call(checkout: Chec
     ban = wishes.call(call("git add -A && git stash"))
     assert (subjects(ban), ban.is_ban) == ([never.words], True)
     assert wishes.call(call("git stash list && ls")).is_ban
+    # What is wanted instead is not forbidden, in whatever order it is said.
+    for words in ("Never run bin/check here, use bin/test", "use bin/test, not bin/check please"):
+        wish = moments(checkout, Remark(words, "Bash", "bin/check"), branch="main")
+        assert wish.call(call("bin/check -q")).is_ban, words
+        assert not wish.call(call("bin/test -q")).is_ban, words
+    licence = Remark("Please don't remove the licence header", "Edit", "src/cart_items.py")
+    edit = call(tool="Edit", file_path="/home/ana/app/src/cart_items.py", old_string="a")
+    header = moments(checkout, licence, branch="main").call(edit)
+    assert (subjects(header), header.is_ban) == ([licence.words], False)
     keep = wishes.call(
         call(tool="Edit", file_path="/home/ana/app/src/cart_items.py", old_string="a")
     )
