@@ -363,9 +363,9 @@ def _names(command: str) -> list[str]:
 def _is_ban(fact: Fact, call: Call) -> bool:
     """Whether a person's words forbid this call by its name."""
     commands = [one.name for one in commands_of(shell_command(call.tool, call.arguments))]
-    about = {fact.target, fact.subject}
     names = {name for command in commands for name in _names(command)}
-    known = about.intersection([*commands, *map(program_of, commands)] if commands else about)
+    called = {*commands, *map(program_of, commands)}
+    known = called & {fact.target, fact.subject} if commands else {fact.target}
     names |= known | {name.rpartition(" ")[2] for name in known}  # "never stash", of `git stash`
     is_wish = fact.kind == "preference"
     return is_wish and any(forbids_by_name(fact.text, name) for name in names if name)
