@@ -19,7 +19,7 @@ from threading import Event
 from typing import Any
 
 from journeyman import Journeyman
-from journeyman.hosts.gate import GateCall, HostGate
+from journeyman.plugin.gate import GateCall, HostGate
 
 GATED = frozenset({"Bash", "Edit", "Write", "MultiEdit", "NotebookEdit"})
 _HOME = re.compile(r"/(?:Users|home)/[^/]+")

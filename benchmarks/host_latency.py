@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Any
 
 from journeyman import Journeyman
-from journeyman.hosts import client
-from journeyman.hosts.hermes import HermesPlugin
-from journeyman.hosts.hermes_link import Link
 from journeyman.models.model import Reply
+from journeyman.plugin import client
+from journeyman.plugin.hermes import HermesPlugin
+from journeyman.plugin.hermes_link import Link
 from journeyman.testing import ScriptedServer, calls, says, write_corpus
 from journeyman.testing.wire_formats import Endpoint, Exchange
 

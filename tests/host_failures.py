@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from tests.hosts import HostHome, serving
 from tests.waiting import until
 
-from journeyman.hosts.client import socket_path
+from journeyman.plugin.client import socket_path
 
 Failure = Callable[[HostHome], AbstractContextManager[None]]
 

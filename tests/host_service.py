@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from tests.waiting import LONGEST_S, deadline
 
 from journeyman import Journeyman
-from journeyman.hosts.imports import ImportQueue
-from journeyman.hosts.service import Exchange, HostService
+from journeyman.plugin.imports import ImportQueue
+from journeyman.plugin.service import Exchange, HostService
 
 TASK = "Check whether notes/july.md is in the index of the notes"
 OTHER_TASK = "Publish notes/june.md to the staging site"

@@ -20,9 +20,9 @@ from tests.program import Command, Process
 from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
-from journeyman.hosts import client
-from journeyman.hosts.installation.record import Record, write_record
 from journeyman.models.model import Reply
+from journeyman.plugin import client
+from journeyman.plugin.installation.record import Record, write_record
 from journeyman.testing import ScriptedServer
 from journeyman.testing.wire_formats import Endpoint, Exchange
 
@@ -35,7 +35,7 @@ PUSH = "git push --force origin {0}; touch {0}.ran"
 CONFIRM_S, GATE_S = 30, 6
 """How long a person has to decide, and how long the gate waits where no one can."""
 
-_GONE = "/no/such/journeyman/hosts/client.py"
+_GONE = "/no/such/journeyman/plugin/client.py"
 _CHECK = """#!/bin/sh
 [ -e .index ] && echo "index ok" && exit 0
 echo "error: the index of $1 is stale" >&2

@@ -16,12 +16,12 @@ from tests.hosts import HostHome, free_port
 from tests.program import Process
 from tests.waiting import LONGEST_S, until
 
-import journeyman.hosts
-from journeyman.hosts import client
+import journeyman.plugin
+from journeyman.plugin import client
 from journeyman.testing import ScriptedServer
 from journeyman.testing.model_server import ServedRequest
 
-PLUGIN = Path(journeyman.hosts.__file__).with_name("opencode_plugin.js")
+PLUGIN = Path(journeyman.plugin.__file__).with_name("opencode_plugin.js")
 OFFLINE = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_MODELS_FETCH": "1",

@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("agent", "confirm", "testing"),
     ("jobs", "trials"),
     ("facade", "warm_session"),
-    ("hosts",),
+    ("plugin",),
     ("mcp",),
     ("cli",),  # the command line starts the other surfaces
     ("__main__",),

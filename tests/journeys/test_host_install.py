@@ -20,7 +20,7 @@ from tests.tables import table
 from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
-from journeyman.hosts.installation.record import read_record
+from journeyman.plugin.installation.record import read_record
 
 FILES = {
     "claude-code": ".claude/settings.json",
@@ -45,7 +45,7 @@ def own_commands(file: Path) -> list[list[str]]:
     commands = [
         hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]
     ]
-    return [shlex.split(line) for line in commands if "journeyman/hosts/client.py" in line]
+    return [shlex.split(line) for line in commands if "journeyman/plugin/client.py" in line]
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from tests.hermes_host import hermes_program
 from tests.host_service import TASK
 from tests.hosts import HostHome, openings_in, serving
 
-from journeyman.hosts.installation.codex_trust import read_hooks
-from journeyman.hosts.installation.hooks_file import own_hooks, without_hooks
+from journeyman.plugin.installation.codex_trust import read_hooks
+from journeyman.plugin.installation.hooks_file import own_hooks, without_hooks
 from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = [pytest.mark.soak, pytest.mark.hosts]

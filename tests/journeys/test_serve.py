@@ -28,11 +28,11 @@ from tests.program import Command, Process
 from tests.waiting import LONGEST_S, until
 
 from journeyman import Journeyman
-from journeyman.hosts import client
-from journeyman.hosts.client import Unanswered, request, socket_path
-from journeyman.hosts.installation.record import Record, write_record
-from journeyman.hosts.server import HookServer
-from journeyman.hosts.service import HostService
+from journeyman.plugin import client
+from journeyman.plugin.client import Unanswered, request, socket_path
+from journeyman.plugin.installation.record import Record, write_record
+from journeyman.plugin.server import HookServer
+from journeyman.plugin.service import HostService
 
 NOBODY = 100_000 + os.getpid()
 """The user of processes that must not have access; each run has its own."""

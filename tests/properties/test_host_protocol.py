@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.waiting import LONGEST_S, until, until_cut_off
 
 from journeyman import Journeyman
-from journeyman.hosts.client import WAITING
-from journeyman.hosts.imports import ImportQueue
-from journeyman.hosts.server import HookServer
-from journeyman.hosts.service import OPERATIONS, HostService
+from journeyman.plugin.client import WAITING
+from journeyman.plugin.imports import ImportQueue
+from journeyman.plugin.server import HookServer
+from journeyman.plugin.service import OPERATIONS, HostService
 from journeyman.records.host import HOSTS
 
 _SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -72,11 +72,11 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
             line = Line(server)
             noting = logging.Handler(logging.ERROR)
             noting.emit = line.surprises.append  # type: ignore[method-assign]
-            logging.getLogger("journeyman.hosts").addHandler(noting)
+            logging.getLogger("journeyman.plugin").addHandler(noting)
             try:
                 yield line
             finally:
-                logging.getLogger("journeyman.hosts").removeHandler(noting)
+                logging.getLogger("journeyman.plugin").removeHandler(noting)
 
 
 @pytest.fixture(autouse=True)
@@ -215,7 +215,7 @@ def encoded(value: Any) -> bytes:
 def test_a_client_that_stops_in_the_middle_holds_a_thread_only_for_a_while(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("journeyman.hosts.server._READ_S", 0.3)
+    monkeypatch.setattr("journeyman.plugin.server._READ_S", 0.3)
     with socket.socket(socket.AF_UNIX) as slow:
         slow.connect(line.path)
         slow.sendall(b"1 status")
@@ -223,5 +223,5 @@ def test_a_client_that_stops_in_the_middle_holds_a_thread_only_for_a_while(
 
 
 def test_a_request_that_is_too_long_is_cut_off(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("journeyman.hosts.server._BODY_LIMIT", 100_000)
+    monkeypatch.setattr("journeyman.plugin.server._BODY_LIMIT", 100_000)
     assert not line.send(b"1 opening hermes 1000\n" + b"x" * 2_000_000).startswith(b"ok")

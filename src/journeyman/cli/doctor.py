@@ -8,8 +8,8 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.installation.installer import Installer
-from journeyman.hosts.installation.status import host_findings
+from journeyman.plugin.installation.installer import Installer
+from journeyman.plugin.installation.status import host_findings
 
 _MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}
 

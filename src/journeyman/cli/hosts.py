@@ -17,16 +17,16 @@ from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.installation.file_change import refuse_read_only
-from journeyman.hosts.installation.installer import NAMES, Installer, Plan
-from journeyman.hosts.installation.programs import SERVICE
-from journeyman.hosts.installation.status import HostStatus, list_hosts, steps_after
-from journeyman.hosts.installation.targets import PARTS
+from journeyman.plugin.installation.file_change import refuse_read_only
+from journeyman.plugin.installation.installer import NAMES, Installer, Plan
+from journeyman.plugin.installation.programs import SERVICE
+from journeyman.plugin.installation.status import HostStatus, list_hosts, steps_after
+from journeyman.plugin.installation.targets import PARTS
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
-    from journeyman.hosts.opening_parts import Explanation
-    from journeyman.hosts.report import HostReport
+    from journeyman.plugin.opening_parts import Explanation
+    from journeyman.plugin.report import HostReport
 
 _STATES = {
     "installed": "green",
@@ -230,7 +230,7 @@ def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
       journeyman hosts check claude-code
     """
     # Imported here because the other commands do not need them.
-    from journeyman.hosts.installation import check as checks  # noqa: PLC0415
+    from journeyman.plugin.installation import check as checks  # noqa: PLC0415
 
     with formatting.spinner(f"Checking {name}…"):
         return checks.check(Installer(journeyman), journeyman, name)
@@ -246,7 +246,7 @@ def report(journeyman: Journeyman, *, since: float | None) -> "Sequence[HostRepo
     Examples:
       journeyman hosts report
     """
-    from journeyman.hosts.report import report as make_report  # noqa: PLC0415 - heavy
+    from journeyman.plugin.report import report as make_report  # noqa: PLC0415 - heavy
 
     return make_report(journeyman, since=since or 0.0)
 
@@ -260,6 +260,6 @@ def explain(journeyman: Journeyman, *, session: str) -> "Sequence[Explanation]":
     Examples:
       journeyman hosts explain 0f3a91
     """
-    from journeyman.hosts.opening_parts import explain_session  # noqa: PLC0415 - heavy
+    from journeyman.plugin.opening_parts import explain_session  # noqa: PLC0415 - heavy
 
     return explain_session(journeyman, session)

@@ -41,7 +41,7 @@ def serve(
       journeyman serve --no-jobs
       journeyman hosts install service
     """
-    from journeyman.hosts.resident import Resident, ServedParts  # noqa: PLC0415 - heavy
+    from journeyman.plugin.resident import Resident, ServedParts  # noqa: PLC0415 - heavy
 
     # A service has no other way to report problems.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
@@ -90,7 +90,7 @@ def hook(operation: str, host: str, until: float | None) -> None:
     on standard output. Hooks use this when no resident process answers; it also starts one, unless
     hosts.start is never.
     """
-    from journeyman.hosts.resident import run_operation  # noqa: PLC0415 - heavy
+    from journeyman.plugin.resident import run_operation  # noqa: PLC0415 - heavy
 
     body = sys.stdin.buffer.read()
 

@@ -333,7 +333,7 @@ def request_permission(journeyman: Journeyman, arguments: Arguments) -> object:
     to permit a call. The answer allows or denies exactly this call.
     """
     # Loaded on first use, because few clients call this and all wait for the start.
-    from journeyman.hosts.gate import GateCall, HostGate  # noqa: PLC0415
+    from journeyman.plugin.gate import GateCall, HostGate  # noqa: PLC0415
 
     call = GateCall(
         session=f"mcp-{os.getpid()}",

@@ -1,0 +1,189 @@
+"""The programs of hosts on this machine, and the service."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from tests.program import PYTHON_SCRIPT
+from tests.tables import table
+
+from journeyman.plugin.installation.codex_trust import read_hooks, steps
+from journeyman.plugin.installation.hermes_environment import (
+    HermesEnvironment,
+    find_environment,
+    find_interpreter,
+)
+from journeyman.plugin.installation.hook_probe import FiredHook
+from journeyman.plugin.installation.programs import find_program, host_file
+from journeyman.plugin.installation.service_unit import service_file
+from journeyman.version import __version__
+
+PROGRAM = ("/opt/py/bin/python", "-P", "-m", "journeyman", "--home", "/h", "serve")
+
+
+def write_program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o700)
+    return path
+
+
+def test_the_version_is_asked_in_another_home(tmp_path: Path) -> None:
+    write_program(tmp_path / "bin/claude", "#!/bin/sh\necho '2.1.326 (Claude Code)' >$HOME/x\n")
+    write_program(tmp_path / "bin/codex", "#!/bin/sh\n>$HOME/touched; echo codex-cli 0.169.0\n")
+    environ = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    found = find_program("codex", environ)
+    assert found.path == str(tmp_path / "bin/codex")
+    assert found.version == "0.169.0"
+    assert not (tmp_path / "touched").exists()
+    silent = find_program("claude-code", environ)
+    assert silent.path
+    assert silent.version == ""
+    assert find_program("opencode", environ).path == ""
+
+
+@table(
+    ("host", "environ", "file"),
+    [
+        ("claude-code", {"HOME": "/u"}, "/u/.claude/settings.json"),
+        ("claude-code", {"HOME": "/u", "CLAUDE_CONFIG_DIR": "/c"}, "/c/settings.json"),
+        ("codex", {"HOME": "/u", "CODEX_HOME": "/x"}, "/x/hooks.json"),
+        ("opencode", {"HOME": "/u"}, "/u/.config/opencode/plugin/journeyman.js"),
+        ("opencode", {"XDG_CONFIG_HOME": "/x"}, "/x/opencode/plugin/journeyman.js"),
+        ("hermes", {"HOME": "/u", "HERMES_HOME": ""}, "/u/.hermes/config.yaml"),
+    ],
+)
+def test_the_file_of_a_host(host: str, environ: dict[str, str], file: str) -> None:
+    assert host_file(host, environ) == Path(file)
+
+
+class TestHermes:
+    def test_the_interpreter_of_a_program(self, tmp_path: Path) -> None:
+        environ = {"PATH": str(tmp_path)}
+        python = write_program(tmp_path / "python3", "")
+        program = write_program(
+            tmp_path / "venv/bin/hermes", "#!/a/venv/bin/python3.11\nimport x\n"
+        )
+        long = write_program(
+            tmp_path / "long", '#!/bin/sh\n\'\'\'exec\' "/a b/python3" "$0" "$@"\n'
+        )
+        (tmp_path / "link").symlink_to(program)
+        texts = {
+            program: "/a/venv/bin/python3.11",
+            tmp_path / "link": "/a/venv/bin/python3.11",
+            long: "/a b/python3",
+            write_program(tmp_path / "env", "#!/usr/bin/env python3\n"): str(python),
+            write_program(
+                tmp_path / "wrapper", f'#!/bin/sh\nexport A=1\nexec "{program}" "$@"\n'
+            ): "/a/venv/bin/python3.11",
+            write_program(
+                tmp_path / "module", "#!/bin/bash\nexec /b/python -m hermes\n"
+            ): "/b/python",
+            write_program(tmp_path / "binary", "\x7fELF"): "",
+            write_program(tmp_path / "self", f'#!/bin/sh\nexec "{tmp_path / "self"}"\n'): "",
+            tmp_path / "missing": "",
+        }
+        assert {path: find_interpreter(path, environ) for path in texts} == texts
+
+    def test_what_its_environment_says(self, tmp_path: Path) -> None:
+        program = write_program(tmp_path / "hermes", PYTHON_SCRIPT)
+        found = find_environment(str(program), os.environ)
+        assert found is not None
+        assert found.python == sys.executable
+        assert found.version == __version__
+        points = entry_points(group="hermes_agent.plugins", name="journeyman")
+        assert found.is_plugin == bool(points)
+        assert find_environment(str(tmp_path / "missing"), os.environ) is None
+
+    def test_what_to_run(self) -> None:
+        with_pip = HermesEnvironment(python="/a b/python")
+        assert with_pip.install_command.startswith("'/a b/python' -m pip install ")
+        without = HermesEnvironment(python="/v/python", has_pip=False)
+        assert without.install_command.startswith("uv pip install --python /v/python ")
+
+
+CODEX = (
+    PYTHON_SCRIPT
+    + """
+import json, sys
+assert sys.argv[1:] == ["app-server"]
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        print(json.dumps({{"id": asked["id"], "result": {{}}}}), flush=True)
+        print('{{"method": "notice", "params": {{}}}}', flush=True)
+    if asked["method"] == "hooks/list":
+        hooks = [
+            {{"eventName": "preToolUse", "command": {command!r}, "trustStatus": "untrusted"}},
+            {{"eventName": "stop", "command": {command!r}, "trustStatus": "trusted"}},
+            {{"eventName": "stop", "command": "other", "trustStatus": "untrusted"}},
+        ]
+        data = [{{"hooks": hooks, "warnings": [], "errors": []}}]
+        print(json.dumps({{"id": asked["id"], "result": {{"data": data}}}}), flush=True)
+"""
+)
+
+
+class TestCodex:
+    def test_untrusted_hooks_of_its_own_are_skipped(self, tmp_path: Path) -> None:
+        command = "/p -I -S /x/journeyman/plugin/client.py /h codex PreToolUse"
+        text = CODEX.format(command=command)
+        program = write_program(tmp_path / "codex", text)
+        found = read_hooks(str(program), os.environ, tmp_path)
+        assert found == {"PreToolUse": "untrusted", "Stop": "trusted"}
+        (tmp_path / "config.toml").touch()
+        (skipped,) = steps(str(program), tmp_path, os.environ)
+        assert skipped.text.endswith("before you trust them: PreToolUse (untrusted).")
+
+    @table("text", ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho nonsense\n", "#!/bin/sh\necho {}\n"])
+    def test_a_program_that_does_not_answer(self, tmp_path: Path, text: str) -> None:
+        program = write_program(tmp_path / "codex", text)
+        assert read_hooks(str(program), os.environ, tmp_path) is None
+        assert read_hooks("/nonexistent", os.environ, tmp_path) is None
+
+    def test_a_codex_that_was_never_used_is_not_asked(self, tmp_path: Path) -> None:
+        (tmp_path / "hooks.json").touch()
+        (step,) = steps("/nonexistent", tmp_path, os.environ)
+        assert "only after you trust them" in step.text
+        (tmp_path / "config.toml").touch()
+        assert not [*steps("/nonexistent", tmp_path, os.environ)]
+
+
+@table("event", ["SessionStart", "PreToolUse"])
+def test_an_answer_is_judged(event: str) -> None:
+    assert FiredHook(event=event, ms=20.0).judge("codex").status == "ok"
+    broken = FiredHook(event=event, output="[]").judge("codex")
+    assert broken.advice.endswith("journeyman hosts install codex")
+
+
+class TestService:
+    def test_systemd_accepts_the_unit(self, tmp_path: Path) -> None:
+        analyzer = shutil.which("systemd-analyze")
+        if analyzer is None:
+            pytest.skip("systemd-analyze is not installed")
+        python = tmp_path / "a b" / "py$th%on"
+        python.parent.mkdir()
+        python.symlink_to(sys.executable)
+        program = (str(python), *PROGRAM[1:5], '/h/$x "quoted" 100%', "serve")
+        unit = service_file(program, {"HOME": str(tmp_path)})
+        assert unit.path == tmp_path / ".config/systemd/user/journeyman.service"
+        unit.path.parent.mkdir(parents=True)
+        unit.path.write_bytes(unit.content)
+        checked = subprocess.run(
+            [analyzer, "--user", "verify", str(unit.path)],
+            env={"XDG_RUNTIME_DIR": str(tmp_path), "PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+    def test_the_unit_runs_this_home(self) -> None:
+        unit = service_file(PROGRAM, {"XDG_CONFIG_HOME": "/c"})
+        assert unit.path == Path("/c/systemd/user/journeyman.service")
+        line = "ExecStart=/opt/py/bin/python -P -m journeyman --home /h serve\n"
+        assert line in unit.content.decode()
