@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("settings",),
     ("configuration", "config_file"),
     ("outcomes", "reliability", "redaction", "gate"),
+    ("hosts",),
     ("logs", "store", "models", "notify"),
     ("learning",),
     ("experience",),

@@ -19,7 +19,7 @@ from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.plugin.installation.file_change import refuse_read_only
 from journeyman.plugin.installation.installer import NAMES, Installer, Plan
-from journeyman.plugin.installation.programs import SERVICE
+from journeyman.plugin.installation.record import SERVICE
 from journeyman.plugin.installation.status import HostStatus, list_hosts, steps_after
 from journeyman.plugin.installation.targets import PARTS
 from journeyman.text.display import readable

@@ -11,6 +11,7 @@ import pytest
 from tests.program import PYTHON_SCRIPT
 from tests.tables import table
 
+from journeyman.hosts.programs import find_program, host_file
 from journeyman.plugin.installation.codex_trust import read_hooks, steps
 from journeyman.plugin.installation.hermes_environment import (
     HermesEnvironment,
@@ -18,7 +19,6 @@ from journeyman.plugin.installation.hermes_environment import (
     find_interpreter,
 )
 from journeyman.plugin.installation.hook_probe import FiredHook
-from journeyman.plugin.installation.programs import find_program, host_file
 from journeyman.plugin.installation.service_unit import service_file
 from journeyman.version import __version__
 

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.pages import PAGES
 from journeyman.plugin.installation.file_change import read_file
 from journeyman.plugin.installation.hermes_environment import PLUGIN
 from journeyman.plugin.installation.hook_probe import find_resident, fire
 from journeyman.plugin.installation.hooks_file import own_hooks
 from journeyman.plugin.installation.installer import ADD_APPROVER, Installer, known_host
-from journeyman.plugin.installation.programs import INSTALLABLE, KINDS, SERVICE
-from journeyman.plugin.installation.record import Record, read_record
+from journeyman.plugin.installation.record import SERVICE, Record, read_record
 from journeyman.plugin.installation.status import HostStatus, host_status, host_steps
 from journeyman.plugin.installation.targets import HooksTarget
 from journeyman.records.errors import ConfirmationRefused, JourneymanError
-from journeyman.records.host import Host
+from journeyman.records.host import HOSTS, Host
 from journeyman.version import __version__
 
 _UNKNOWN_ID = "0" * 32
@@ -47,8 +47,8 @@ def check(installer: Installer, journeyman: Journeyman, name: str) -> list[Findi
 
 
 def _check_status(status: HostStatus) -> Iterator[Finding]:
-    if status.name in INSTALLABLE:
-        kind = KINDS[status.name]
+    if status.name in HOSTS:
+        kind = PAGES[status.name]
         if status.program:
             version = f"{kind.title} {status.version}".strip()
             yield Finding("program", "ok", f"{version} ({status.program})")

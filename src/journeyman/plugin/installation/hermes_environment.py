@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from journeyman.plugin.installation.programs import run_quietly
+from journeyman.hosts.programs import run_quietly
 from journeyman.version import __version__
 
 PLUGIN = "journeyman"

@@ -18,17 +18,12 @@ from msgspec.structs import replace
 
 from journeyman.confirm.service_options import url_host
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.programs import FoundProgram, find_program, run_quietly
 from journeyman.plugin.installation import file_change
 from journeyman.plugin.installation.file_change import FileChange
 from journeyman.plugin.installation.hermes_environment import HermesEnvironment, find_environment
-from journeyman.plugin.installation.programs import (
-    INSTALLABLE,
-    SERVICE,
-    FoundProgram,
-    find_program,
-    run_quietly,
-)
 from journeyman.plugin.installation.record import (
+    SERVICE,
     Record,
     copy_path,
     delete_record,
@@ -44,14 +39,14 @@ from journeyman.plugin.installation.targets import (
     service_target,
 )
 from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
-from journeyman.records.host import Host
+from journeyman.records.host import HOSTS, Host
 from journeyman.settings import ConfirmSettings
 from journeyman.version import __version__
 
 if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
 
-NAMES: tuple[str, ...] = (*INSTALLABLE, SERVICE)
+NAMES: tuple[str, ...] = (*HOSTS, SERVICE)
 ADD_APPROVER = "journeyman confirm approver add NAME"
 _BY = "hosts install"
 _COMMAND_S = 60.0
@@ -325,7 +320,7 @@ def _page(confirm: ConfirmSettings) -> str:
 
 def known_host(name: str) -> Host:
     """Return the name of a host. Raise WrongInput for another."""
-    for host in INSTALLABLE:
+    for host in HOSTS:
         if host == name:
             return host
     raise WrongInput(f"There is no host {name!r}. Choose from: {', '.join(NAMES)}.")

@@ -11,6 +11,9 @@ from msgspec import Struct
 
 from journeyman.text.atomic_write import replace_file
 
+SERVICE = "service"
+"""The name under which the service is installed, beside those of hosts."""
+
 _FOLDER = "hosts"
 
 

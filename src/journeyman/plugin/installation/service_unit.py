@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from journeyman.plugin.installation.programs import user_home
+from journeyman.hosts.programs import user_home
 
 UNIT_MARK = b"# Written by `journeyman hosts install service`"
 _UNIT = "journeyman.service"

@@ -8,15 +8,16 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.facade.finding import Finding, Status
+from journeyman.hosts.programs import user_home
 from journeyman.plugin.installation import codex_trust
 from journeyman.plugin.installation.codex_trust import Step
 from journeyman.plugin.installation.hermes_environment import PLUGIN
 from journeyman.plugin.installation.hook_probe import find_resident
 from journeyman.plugin.installation.installer import ADD_APPROVER, NAMES, Installer
-from journeyman.plugin.installation.programs import INSTALLABLE, SERVICE, user_home
-from journeyman.plugin.installation.record import Record, read_record
+from journeyman.plugin.installation.record import SERVICE, Record, read_record
 from journeyman.plugin.installation.targets import PARTS
 from journeyman.records.errors import JourneymanError
+from journeyman.records.host import HOSTS
 from journeyman.version import __version__
 
 State = Literal["installed", "not active", "outdated", "not installed", "unreadable"]
@@ -44,7 +45,7 @@ class HostStatus(Struct, frozen=True, kw_only=True):
 def list_hosts(installer: Installer) -> list[HostStatus]:
     """Return the status of every host, and of the service."""
     with ThreadPoolExecutor() as pool:  # each program takes a moment to tell its version
-        [*pool.map(installer.program, INSTALLABLE)]
+        [*pool.map(installer.program, HOSTS)]
     return [_with_activity(installer, host_status(installer, name)) for name in NAMES]
 
 
@@ -120,7 +121,7 @@ def host_status(installer: Installer, name: str) -> HostStatus:
     """Return the status of a host, or of the service."""
     record = read_record(installer.home, name)
     target = installer.target(name, record.parts if record and record.parts else PARTS)
-    found = installer.program(name) if name in INSTALLABLE else None
+    found = installer.program(name) if name in HOSTS else None
     file = record.file.path if record and record.file else str(target.path)
     state: State = "not installed"
     problem = ""

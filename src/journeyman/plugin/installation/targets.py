@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from journeyman.hosts.pages import PAGES
+from journeyman.hosts.programs import host_file
 from journeyman.plugin import client
 from journeyman.plugin.installation.file_change import (
     FileChange,
@@ -22,8 +24,7 @@ from journeyman.plugin.installation.hooks_file import (
     with_hooks,
     without_hooks,
 )
-from journeyman.plugin.installation.programs import KINDS, SERVICE, host_file
-from journeyman.plugin.installation.record import FileRecord
+from journeyman.plugin.installation.record import SERVICE, FileRecord
 from journeyman.plugin.installation.service_unit import UNIT_MARK, ServiceFile, service_file
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.host import Host
@@ -219,7 +220,7 @@ def host_target(
 ) -> Target:
     """Return what is installed into a host."""
     path = host_file(host, around.environ)
-    title = KINDS[host].title
+    title = PAGES[host].title
     program = around.hook_client(host)
     if host == "hermes":
         return HermesPlugin(

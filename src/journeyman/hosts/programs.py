@@ -8,48 +8,20 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 
+from journeyman.hosts.pages import PAGES
 from journeyman.records.host import Host
-
-INSTALLABLE: tuple[Host, ...] = ("hermes", "claude-code", "codex", "opencode")
-SERVICE = "service"
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
 _ANSWER_S = 15.0
 
 
-class HostKind(NamedTuple):
-    """A host: its name for people, its program, and its file that Journeyman changes: the variable
-    that names its folder, the usual folder below the user's home, and the file in it.
-    """
-
-    title: str
-    program: str
-    variable: str
-    folder: str
-    file: str
-
-
-_OPENCODE_FILE = "opencode/plugin/journeyman.js"
-KINDS: Mapping[Host, HostKind] = {
-    "hermes": HostKind("Hermes", "hermes", "HERMES_HOME", ".hermes", "config.yaml"),
-    "claude-code": HostKind(
-        "Claude Code", "claude", "CLAUDE_CONFIG_DIR", ".claude", "settings.json"
-    ),
-    "codex": HostKind("Codex", "codex", "CODEX_HOME", ".codex", "hooks.json"),
-    "opencode": HostKind("opencode", "opencode", "XDG_CONFIG_HOME", ".config", _OPENCODE_FILE),
-}
-
-
 def host_file(host: Host, environ: Mapping[str, str]) -> Path:
     """Return the file that Journeyman changes for a host."""
-    kind = KINDS[host]
-    folder = environ.get(kind.variable)
-    base = Path(folder).expanduser() if folder else user_home(environ) / kind.folder
-    return base.absolute() / kind.file
+    page = PAGES[host]
+    return page.settings_folder(environ) / page.file
 
 
 def user_home(environ: Mapping[str, str]) -> Path:
@@ -68,7 +40,7 @@ def find_program(host: Host, environ: Mapping[str, str]) -> FoundProgram:
     even then, so it is asked in a home of its own. Hermes would also look for updates, so its
     version is left to its interpreter.
     """
-    path = shutil.which(KINDS[host].program, path=environ.get("PATH"))
+    path = shutil.which(PAGES[host].program, path=environ.get("PATH"))
     if path is None:
         return FoundProgram()
     if host == "hermes":

@@ -1,0 +1,130 @@
+"""The contract of a host: one page for each program says what we know of it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from journeyman.hosts.runner import RunRequest, RunResult, RunStatus, RunStep
+from journeyman.records import Tokens
+from journeyman.records.host import Host
+
+Login = Literal["yes", "no", "unknown"]
+
+RUN_VARIABLE = "JOURNEYMAN_RUN"
+"""Names the run to everything that a host's program starts: hooks then ask the process that started
+the run, and what it leaves behind can be found."""
+
+
+class Plug(Struct, frozen=True, kw_only=True):
+    """What Journeyman adds to a host for one run. `hooks` are groups of hooks by event, in the form
+    of Claude Code and Codex; `plugin` is the file of a plugin, as opencode loads it. Both are empty
+    where they are installed in the host anyway.
+    """
+
+    run: str = ""
+    hooks: Mapping[str, Mapping[str, Any]] = {}
+    plugin: str = ""
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """How a host's program is started: its arguments, its standard input, the variables to set
+    (None to remove one), and files to write into a private folder first, whose path replaces
+    `{folder}` in arguments and variables.
+    """
+
+    arguments: tuple[str, ...]
+    stdin: str = ""
+    variables: Mapping[str, str | None] = {}
+    files: Mapping[str, str] = {}
+
+
+class Reading:
+    """Reads what a host prints during one run, in its machine-readable form, and counts what it has
+    used as far as it says so.
+    """
+
+    def __init__(self, request: RunRequest) -> None:
+        self.request = request
+        self.turns = 0
+        self.tokens = Tokens()
+
+    @property
+    def exceeded(self) -> RunStatus | None:
+        """The limit that the run has reached, if any. Hosts that keep a limit themselves stop
+        before.
+        """
+        limits, total = self.request.limits, self.tokens.total or 0
+        if limits.turns is not None and self.turns > limits.turns:
+            return "turns"
+        if limits.tokens is not None and total > limits.tokens:
+            return "tokens"
+        if limits.cost_usd is not None and (self.tokens.cost_usd or 0.0) > limits.cost_usd:
+            return "cost"
+        return None
+
+    def steps(self, line: str) -> Iterable[RunStep]:
+        """Return the steps that a line of the output reports; none for a line of another kind."""
+        raise NotImplementedError
+
+    def result(self, exit_code: int, errors: str) -> RunResult:
+        """Return the result after the program has ended by itself. `errors` is the end of its
+        standard error.
+        """
+        raise NotImplementedError
+
+
+class HostPage:
+    """One host. `variable` names the folder of its settings, `folder` the usual one below the
+    user's home, `file` what Journeyman changes in it. `nested` are variables by which its program
+    knows that it runs inside another session of it.
+    """
+
+    name: Host
+    title: str
+    program: str
+    variable: str
+    folder: str
+    file: str
+    nested: tuple[str, ...] = ()
+    install: str
+    """How to get it."""
+    log_in: str
+    """The command by which a person logs in."""
+
+    def launch(self, request: RunRequest, plug: Plug) -> Launch:
+        """Return how to start a run. Raise WrongInput for what the host cannot do."""
+        raise NotImplementedError
+
+    def reading(self, request: RunRequest) -> Reading:
+        raise NotImplementedError
+
+    def login(self, program: str, environ: Mapping[str, str]) -> Login:
+        """Return whether the program has a login, as far as it tells without a request to its
+        provider. Only the program itself is asked: its credentials are never read.
+        """
+        raise NotImplementedError
+
+    def find_log(self, session: str, environ: Mapping[str, str]) -> Path | None:
+        """Return the log that has a session, if there is one."""
+        raise NotImplementedError
+
+    def settings_folder(self, environ: Mapping[str, str]) -> Path:
+        folder = environ.get(self.variable)
+        home = Path(environ.get("HOME") or Path.home())
+        return (Path(folder).expanduser() if folder else home / self.folder).absolute()
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message's content: a text, or a list of blocks with texts."""
+    return "".join(_texts(content))
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for block in content:
+            if isinstance(block, dict) and isinstance(block.get("text"), str):
+                yield block["text"]

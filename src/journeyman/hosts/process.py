@@ -1,0 +1,200 @@
+"""Runs a host's program: starts it, reads what it prints, keeps the limits, and ends it with
+everything that it has started.
+"""
+
+import os
+import secrets
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from journeyman.hosts.host import RUN_VARIABLE, HostPage, Launch, Plug, Reading
+from journeyman.hosts.runner import RunRequest, RunResult, RunStatus, RunStep
+from journeyman.records.errors import WrongInput
+
+_CHUNK = 65_536
+_LOOK_S = 0.1
+"""How often to look whether the run was cancelled or has run out of time."""
+_ERRORS_BYTES = 20_000
+_FOLDER, _ERRORS = "{folder}", ".errors"
+_GRACES = ((signal.SIGINT, 8.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
+"""The signals that end a program, and how long it may take for each: most hosts store their session
+at the first.
+"""
+_WORDS: Mapping[RunStatus, str] = {
+    "time": "The limit of {seconds:g} seconds was reached.",
+    "turns": "The limit of {turns} requests to the model was reached.",
+    "tokens": "The limit of {tokens:,} tokens was reached.",
+    "cost": "The limit of ${cost_usd:g} was reached.",
+    "interrupted": "It was stopped.",
+}
+
+
+class HostRunner:
+    """Runs a host's agent. The program gets this process's variables, among them those by which it
+    finds its own login; nothing of that is looked at.
+    """
+
+    def __init__(
+        self,
+        page: HostPage,
+        *,
+        plug: Plug | None = None,
+        environ: Mapping[str, str] = os.environ,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name: str = page.name
+        self._page, self._environ, self._timer = page, environ, timer
+        self._plug = plug or Plug()
+
+    def run(
+        self,
+        request: RunRequest,
+        *,
+        on_step: Callable[[RunStep], None] = lambda _step: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> RunResult:
+        """Run the program to its end. Raise WrongInput for what the host cannot do."""
+        page, began = self._page, self._timer()
+        program = shutil.which(page.program, path=self._environ.get("PATH"))
+        if program is None:
+            reason = f"{page.title} is not on the search path. To install it: {page.install}"
+            return RunResult(runner=page.name, status="not_installed", reason=reason)
+        if not request.folder.is_dir():
+            raise WrongInput(f"There is no folder {request.folder} to work in.")
+        plug = self._plug if self._plug.run else replace(self._plug, run=secrets.token_hex(6))
+        launch, reading = page.launch(request, plug), page.reading(request)
+        with tempfile.TemporaryDirectory(prefix="journeyman-run-") as folder:
+            for name, content in launch.files.items():
+                Path(folder, name).write_text(content, encoding="utf-8")
+            errors = Path(folder, _ERRORS)
+            try:
+                process = self._start(program, launch, request, plug, folder)
+            except OSError as error:
+                reason = f"{program} could not be started: {error.strerror or error}."
+                return RunResult(runner=page.name, status="failed", reason=reason)
+            stopped: RunStatus | None = "interrupted"
+            try:
+                stopped = self._read(process, reading, on_step, cancelled, began)
+            finally:
+                if stopped is not None:
+                    _end(process)
+                    for line in _rest(process):
+                        with suppress(Exception):  # a line that was cut short
+                            for step in reading.steps(line):
+                                on_step(step)
+                _end_marked(plug.run)
+            with errors.open("rb") as file:
+                file.seek(max(0, errors.stat().st_size - _ERRORS_BYTES))
+                said = file.read().decode("utf-8", "replace").strip()
+        result = replace(
+            reading.result(process.returncode, said),
+            runner=page.name,
+            seconds=round(self._timer() - began, 3),
+        )
+        if stopped is None:
+            return result
+        values = {name: getattr(request.limits, name) for name in request.limits.__struct_fields__}
+        return replace(result, status=stopped, reason=_WORDS[stopped].format(**values))
+
+    def _start(
+        self,
+        program: str,
+        launch: Launch,
+        request: RunRequest,
+        plug: Plug,
+        folder: str,
+    ) -> "subprocess.Popen[bytes]":
+        environ = {**self._environ, RUN_VARIABLE: plug.run}
+        for name in (*self._page.nested, *launch.variables):
+            value = launch.variables.get(name)
+            environ.pop(name, None)
+            if value is not None:
+                environ[name] = value.replace(_FOLDER, folder)
+        prompt = Path(folder, ".prompt")
+        prompt.write_text(launch.stdin, encoding="utf-8")
+        with prompt.open("rb") as stdin, Path(folder, _ERRORS).open("wb") as stderr:
+            return subprocess.Popen(  # noqa: S603 - the agent that the user has installed
+                [program, *(word.replace(_FOLDER, folder) for word in launch.arguments)],
+                cwd=request.folder,
+                env=environ,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                # Ctrl-C is for this process, which ends the host in order.
+                start_new_session=True,
+            )
+
+    def _read(
+        self,
+        process: "subprocess.Popen[bytes]",
+        reading: Reading,
+        on_step: Callable[[RunStep], None],
+        cancelled: Callable[[], bool],
+        began: float,
+    ) -> RunStatus | None:
+        """Read until the program ends; return why it has to be ended before, if it has to."""
+        assert process.stdout is not None
+        limits, left = reading.request.limits, b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while True:
+                if cancelled():
+                    return "interrupted"
+                if limits.seconds is not None and self._timer() - began >= limits.seconds:
+                    return "time"
+                if not selector.select(_LOOK_S):
+                    # What the program has started may keep its output open.
+                    if process.poll() is not None:
+                        return None
+                    continue
+                chunk = os.read(process.stdout.fileno(), _CHUNK)
+                *lines, left = (left + chunk).split(b"\n")
+                for line in lines if chunk else (left,):
+                    for step in reading.steps(line.decode("utf-8", "replace")):
+                        on_step(step)
+                if not chunk:
+                    process.wait()
+                    return None
+                if exceeded := reading.exceeded:
+                    return exceeded
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    for number, grace_s in _GRACES:
+        if process.poll() is not None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(grace_s)
+
+
+def _rest(process: "subprocess.Popen[bytes]") -> Iterator[str]:
+    """Yield the lines that an ended program has left in its pipe."""
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    content = b""
+    with suppress(BlockingIOError, OSError):
+        while chunk := os.read(process.stdout.fileno(), _CHUNK):
+            content += chunk
+    process.stdout.close()
+    yield from content.decode("utf-8", "replace").splitlines()
+
+
+def _end_marked(run: str) -> None:
+    """End every process that carries the mark of a run, also one that has left its group."""
+    mark = f"{RUN_VARIABLE}={run}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            variables = (folder / "environ").read_bytes().split(b"\0")
+            if mark in variables and int(folder.name) != os.getpid():
+                os.kill(int(folder.name), signal.SIGKILL)
