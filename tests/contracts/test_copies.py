@@ -279,6 +279,22 @@ class TestChildren:
         assert store.sessions.get("child").calls == 1
 
 
+class TestOwners:
+    def test_note_before_and_after_the_import(self, store: Store) -> None:
+        store.sessions.note_owner("later", "job:diary", source="codex")
+        for id_ in ("later", "earlier", "own"):
+            write(store, id_, [plain(1, "go")], source="codex")
+        store.sessions.note_owner("earlier", "run", source="codex")
+        store.sessions.note_opening("earlier", TestOpenings.OPENING, source="codex")
+        write(store, "earlier", [plain(1, "go"), plain(2, "on")], source="codex")
+        found = {o.session.id: (o.session.platform, o.session.tags) for o in store.sessions.list()}
+        tags = ("job", "job:diary")
+        assert found == {"later": ("job", tags), "earlier": ("run", ()), "own": ("", ())}
+        assert store.sessions.get("earlier").session.opening == TestOpenings.OPENING
+        people = store.sessions.list(bots=False)
+        assert {overview.session.id for overview in people} == {"earlier", "own"}
+
+
 class TestOpenings:
     OPENING = "0123456789abcdef"
 

@@ -37,7 +37,7 @@ from journeyman.records.fact import (
     FactState,
     fact_id,
 )
-from journeyman.records.session import BOT_PLATFORMS
+from journeyman.records.session import BOT_PLATFORMS, JOB, REVIEW
 from journeyman.store.episodes import EpisodeRow
 
 CONFIRMED = 2
@@ -72,11 +72,11 @@ class Sighting(NamedTuple):
 
 def of_project(rows: Iterable[EpisodeRow], *, bots: bool) -> tuple[list[EpisodeRow], int]:
     """Return the episodes of people's sessions, and how many sessions of bots are left out. With
-    `bots`, and where only bots spoke, return all.
+    `bots`, and where only bots spoke, return all; but jobs teach only jobs, and reviews nothing.
     """
-    found = list(rows)
+    found = [row for row in rows if row.platform != REVIEW]
     people = [row for row in found if row.platform.lower() not in BOT_PLATFORMS]
-    kept = found if bots or not people else people
+    kept = found if bots else people or [row for row in found if row.platform != JOB]
     return kept, len({row.session for row in found} - {row.session for row in kept})
 
 

@@ -16,13 +16,26 @@ recorder names a parent without a reason."""
 
 BOT_PLATFORMS = (
     *("sdk-cli", "sdk-py", "sdk-ts", "claude-code-github-action", "mcp", "exec", "codex_exec"),
-    *("cron", "oneshot", "webhook", "job"),
+    *("cron", "oneshot", "webhook", "job", "review"),
 )
-"""Headless entry points, of Journeyman's jobs too: a program speaks to the agent, not a person."""
+"""Headless entry points, of Journeyman's jobs and reviews too: a program speaks to the agent, not a
+person."""
+
+RUN, JOB, REVIEW = "run", "job", "review"
+"""Platforms of the sessions that Journeyman started. Those of jobs teach only jobs, and those of
+reviews nothing."""
 
 
 REDACTED_DETAIL = "redacted"
 """The detail of a session that was imported from a redacted export."""
+
+
+def owner_facts(owner: str) -> tuple[str, tuple[str, ...]]:
+    """Return the platform and the tags of a session that Journeyman started in a host: for a person
+    (`run`), for a job (`job:NAME`) or as a review (`review:SESSION`).
+    """
+    platform, _, name = owner.partition(":")
+    return platform, (platform, f"{platform}:{name}") if name else ()
 
 
 class Lineage(Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from journeyman.records import (
     Usage,
 )
 from journeyman.records.message import message_digest, replace_lone_surrogates
+from journeyman.records.session import owner_facts
 from journeyman.records.usage import validated_usage
 from journeyman.store.search import call_text as searched_text
 from journeyman.store.tables import messages, usage
@@ -116,6 +117,16 @@ FACTS: dict[str, Any] = {
 """The descriptive fields of a session, with their values before anything is known."""
 
 
+def tags_text(tags: Sequence[str]) -> str:
+    return storable(_encode(tags).decode())
+
+
+def owner_values(owner: str) -> dict[str, str]:
+    """Return the columns of a session that its owner decides."""
+    platform, tags = owner_facts(owner)
+    return {"platform": platform, "tags": tags_text(tags)}
+
+
 def session_facts(session: Session) -> dict[str, Any]:
     """Return the columns that a record sets: only what it knows, so that an update keeps the
     rest.
@@ -133,7 +144,7 @@ def session_facts(session: Session) -> dict[str, Any]:
         parent = storable(session.lineage.parent)
         facts |= {"parent_id": parent, "lineage": session.lineage.kind}
     if session.tags:
-        facts["tags"] = storable(_encode(session.tags).decode())
+        facts["tags"] = tags_text(session.tags)
     if session.details:
         facts["details"] = storable(_encode(session.details).decode())
     return facts

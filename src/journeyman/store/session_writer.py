@@ -22,7 +22,7 @@ from journeyman.store.copies import holders_of_copies, mark_copies, refresh, roo
 from journeyman.store.rows import dialect_insert, storable, upsert, values_of
 from journeyman.store.search import index_new_messages
 from journeyman.store.session_counts import session_counts
-from journeyman.store.tables import deleted, logs, messages, opening_notes, sessions, usage
+from journeyman.store.tables import deleted, logs, messages, session_notes, sessions, usage
 
 # Rows are written in batches, which is faster; a batch of long texts is limited by its characters.
 _BATCH_ROWS = 500
@@ -37,9 +37,9 @@ _EMPTY_FACTS = rows.FACTS | {"parent_id": None, "lineage": None, "tags": "[]", "
 _this_row: sa.BindParameter[int] = sa.bindparam("this_row")
 _FIND_SESSION = sessions.select().where(sessions.c.id == sa.bindparam("this_id"))
 _ADD_SESSION = sessions.insert().returning(sessions.c.row_id)
-_NOTED_OPENING = sa.select(opening_notes.c.opening).where(
-    opening_notes.c.source == sa.bindparam("this_source"),
-    opening_notes.c.session_id == sa.bindparam("this_id"),
+_NOTED = session_notes.select().where(
+    session_notes.c.source == sa.bindparam("this_source"),
+    session_notes.c.session_id == sa.bindparam("this_id"),
 )
 _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
 
@@ -206,10 +206,14 @@ class SessionWriter:
             self._connection.execute(self._upserts["usage"], self._usage)
         self._messages, self._usage, self._batch_characters = [], [], 0
 
-    def _noted_opening(self, opened: _OpenSession) -> str:
-        """Return what a host said about the opening of a session; "" if it said nothing."""
+    def _noted(self, opened: _OpenSession, opening: str) -> dict[str, Any]:
+        """Return the facts about a session that are known beside its log. Its own opening stays."""
         parameters = {"this_source": opened.source, "this_id": opened.session_id}
-        return self._connection.execute(_NOTED_OPENING, parameters).scalar() or ""
+        note = self._connection.execute(_NOTED, parameters).one_or_none()
+        if note is None:
+            return {}
+        facts = rows.owner_values(note.owner) if note.owner else {}
+        return {**facts, "opening": opening or note.opening}
 
     def _mark_copies(self, written: Sequence[_OpenSession]) -> None:
         """Mark the copies in the written sessions, and in others that have copies of them."""
@@ -254,8 +258,7 @@ class SessionWriter:
         if not facts.get("title") and not (baseline and baseline.title):
             lineage = facts.get("lineage", baseline and baseline.lineage)
             facts["title"] = counts.title(lineage)
-        if baseline is None and not facts["opening"]:
-            facts["opening"] = self._noted_opening(opened)
+        facts |= self._noted(opened, facts.get("opening") or (baseline and baseline.opening) or "")
         if before is not None and all(getattr(before, name) == facts[name] for name in facts):
             return "unchanged"
         self._connection.execute(_UPDATE_SESSION, {"this_row": opened.row_id, **facts})

@@ -35,7 +35,7 @@ from journeyman.store.episodes import remove_learned, wait_for_learners
 from journeyman.store.rows import dialect_insert, find_by_prefix, select_in, tokens_of, upsert
 from journeyman.store.search import erase_deleted_words, find_messages
 from journeyman.store.session_filters import SessionFilters, conditions, why_no_match
-from journeyman.store.tables import deleted, messages, opening_notes, sessions, usage, verdicts
+from journeyman.store.tables import deleted, messages, session_notes, sessions, usage, verdicts
 
 LONGEST_LINEAGE = 1000
 
@@ -247,12 +247,33 @@ class Sessions(Repository):
         id_, source = rows.storable(session_id), rows.storable(source)
         note = {"source": source, "session_id": id_, "opening": opening_id}
         with self._writing("noting an opening", within_s=within_s) as connection:
-            insert = dialect_insert(connection.dialect.name)(opening_notes)
-            connection.execute(insert.on_conflict_do_nothing(), note)
+            insert = dialect_insert(connection.dialect.name)(session_notes)
+            keep_first = insert.on_conflict_do_update(
+                index_elements=["source", "session_id"],
+                set_={"opening": opening_id},
+                where=session_notes.c.opening == "",
+            )
+            connection.execute(keep_first, {**note, "owner": ""})
             columns = sessions.c
             these = columns.id.in_((id_, f"{source}:{id_}")) & (columns.source == source)
             statement = sessions.update().where(these, columns.opening == "")
             connection.execute(statement.values(opening=opening_id))
+
+    def note_owner(self, session_id: str, owner: str, *, source: str) -> None:
+        """Note for whom Journeyman started a session in a host: `run` for a person, `job:NAME`, or
+        `review:SESSION`. The session may be imported before or after.
+        """
+        id_, source = rows.storable(session_id), rows.storable(source)
+        with self._writing("noting the owner of a session") as connection:
+            insert = dialect_insert(connection.dialect.name)(session_notes)
+            note = {"source": source, "session_id": id_, "opening": "", "owner": owner}
+            changed = insert.on_conflict_do_update(
+                index_elements=["source", "session_id"], set_={"owner": insert.excluded.owner}
+            )
+            connection.execute(changed, note)
+            columns = sessions.c
+            these = columns.id.in_((id_, f"{source}:{id_}")) & (columns.source == source)
+            connection.execute(sessions.update().where(these).values(rows.owner_values(owner)))
 
     def no_match(self, *, limit: int | None = None, **filters: Unpack[SessionFilters]) -> str:
         """Explain why no session matches these filters: which of them excludes all, and what values

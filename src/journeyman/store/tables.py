@@ -120,12 +120,13 @@ logs = table(
     text("state"),
 )
 
-opening_notes = table(
-    "opening_notes",
-    # What a host said about a session, which may be imported later or read again.
+session_notes = table(
+    "session_notes",
+    # What is known of a host's session beside its log, which may be imported later or read again:
+    # its opening, and for whom Journeyman started it.
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("session_id", sa.Text, primary_key=True),
-    text("opening"),
+    *texts("opening", "owner"),
 )
 
 host_sessions = table(
