@@ -4,27 +4,39 @@ import signal
 import sys
 import termios
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, number, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.cli.model_choice import require_model
 from journeyman.cli.opening import summarize_opening
 from journeyman.cli.session_view import print_call
 from journeyman.experience.opening import Opening
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ApprovalRequest
-from journeyman.models.model import Model
+from journeyman.hosts.pages import PAGES
+from journeyman.hosts.runner import (
+    RunBegan,
+    RunCall,
+    RunLimits,
+    Runner,
+    RunRequest,
+    RunResult,
+    RunStep,
+    RunText,
+)
+from journeyman.models.factory import is_in_process
+from journeyman.plugin.runs import ENGINES, OWN, HostRun, choose_engine
 from journeyman.records import Call, Verdict
+from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
@@ -36,15 +48,27 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
 
 @context.command()
 @click.argument("task", nargs=-1, metavar="[TASK]")
+@choice(
+    "--with ENGINE",
+    "Agent that does it (default: the one that last worked in this project).",
+    ENGINES,
+    dest="engine",
+)
 @option(
     "--model NAME",
-    "Model to use: embedded, a .gguf file, or one at the configured endpoint.",
+    "Model to use: one of the agent's; for journeyman also embedded or a .gguf file.",
     default="",
 )
 @option(
     "--warm auto|NAME|off",
-    "Start with examples that fit the task, with those of a template, or with none.",
+    "Start with what fits the task or with nothing; for journeyman also with a template.",
     default="auto",
+)
+@choice(
+    "--access",
+    "What it may do without asking (default: edit).",
+    ("read", "edit", "all"),
+    default="edit",
 )
 @option(
     "--workspace FOLDER",
@@ -52,64 +76,138 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
     type=click.Path(path_type=Path),
     default=".",
 )
+@option("--resume SESSION", "Go on with a session of the same agent.", default="")
 @number("--turns", "Largest number of requests to the model.")
 @number("--tokens", "Largest number of tokens.")
 @option("--cost USD", "Highest cost, in dollars.", dest="cost_usd", type=context.POSITIVE_FLOAT)
 @option("--seconds N", "Longest run time, in seconds.", type=context.POSITIVE_FLOAT)
 @option(
     "--review/--no-review",
-    "Review the turn afterwards (default: as in the settings).",
+    "journeyman: review the turn afterwards (default: as in the settings).",
     default=None,
 )
-@flag("--network", "Allow the agent's commands to use the network.")
-@option("--tag", "Tag for the session; repeatable.", dest="tags", multiple=True)
+@flag("--network", "journeyman: allow the agent's commands to use the network.")
+@option("--tag", "journeyman: tag for the session; repeatable.", dest="tags", multiple=True)
+@click.option("--owner", hidden=True, default="run")
+@click.option("--hold", is_flag=True, hidden=True)
 def run(journeyman: Journeyman, *, task: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Run an agent on TASK, with tools, in this folder.
+    """Have an agent do TASK in this folder: Claude Code, Codex, Hermes, opencode, or journeyman.
 
-    It starts warm: with the few examples from recorded sessions that fit the task, if there are
-    any. Risky calls need your approval on a terminal and are refused elsewhere. A dash reads TASK
-    from standard input.
+    An agent of another program runs with your own login there, subscription or key. It starts warm,
+    with what is known about this project, and risky calls need your approval on a terminal and are
+    refused elsewhere. `journeyman undo` takes back what it changed. A dash reads TASK from standard
+    input. `journeyman` is a small agent of its own for an endpoint or the embedded model.
 
     Examples:
       journeyman run "Sort the lines of lists/guests.txt and check the result."
-      journeyman run "Fix the failing test" --workspace ~/code/shop --turns 20
-      journeyman run "Summarise notes/" --model gpt-5-mini --cost 0.05
-      journeyman run "Tidy up" --warm off
-      journeyman run "Update the dependencies" --network
+      journeyman run "Fix the failing test" --with claude-code --turns 20
+      journeyman run "What does this project do?" --with codex --access read
+      journeyman run "Summarise notes/" --with journeyman --model gpt-5-mini --cost 0.05
       cat task.txt | journeyman run - --json
     """
     text = files.task_text(task)
     if not text.strip():
         raise click.UsageError("Pass a task for the agent.")
-    requested = {name: options.pop(name) for name in _LIMITS}
-    configured = journeyman.settings.agent
-    chosen = {name: value or getattr(configured, name) for name, value in requested.items()}
-    limits = Limits(**chosen)
-    require_model(journeyman, options["model"])
-    display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
-    agent = journeyman.agent(
-        # A configured confirmation service decides instead of the person at the terminal.
-        ask=None if journeyman.settings.confirm.token else display.ask,
-        limits=limits,
-        tell=display.notify,
-        platform="cli",
-        **options,
+    folder = options["workspace"].absolute()
+    if not folder.is_dir():
+        raise click.UsageError(f"{options['workspace']} is not a folder.")
+    engine = options["engine"] or (
+        OWN if is_in_process(options["model"]) else choose_engine(journeyman, folder)
     )
-    if limits.cost_usd is not None and not agent.knows_cost:
-        display.notify(
-            f"No price is known for {agent.model.name}, so the cost limit cannot be enforced. "
-            "Use --tokens instead."
-        )
-    message = "Stopping; finished steps are stored. Press Ctrl-C again to stop immediately."
-    with context.graceful_stop(message, notify=display.notify) as stopping, agent:
-        display.start(agent.model)
-        turn = agent.run_conversation(text, on_step=display.add_step, cancelled=stopping.is_set)
-        if as_json:
-            context.print_json(_turn_json(turn, display.steps, journeyman.judge))
+    display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
+    with context.graceful_stop(
+        "Stopping; finished steps are stored. Press Ctrl-C again to stop immediately.",
+        notify=display.notify,
+    ) as stopping:
+        if engine == OWN:
+            runner: Runner = _own_runner(journeyman, options, display, stopping)
         else:
-            display.end(turn)
-        _wait_for_review(agent, stopping)
-    click.get_current_context().exit(0 if turn.completed else 1)
+            runner = _host_runner(journeyman, engine, options, display)
+        request = RunRequest(
+            prompt=text,
+            folder=folder,
+            access=options["access"],
+            limits=_limits(journeyman, engine, options),
+            resume=options["resume"],
+            model=options["model"],
+        )
+        result = runner.run(request, on_step=display.add_step, cancelled=stopping.is_set)
+        if as_json:
+            context.print_json(_result_json(result, display, journeyman.judge))
+        else:
+            display.end(result)
+    click.get_current_context().exit(0 if result.is_done else 1)
+
+
+def _limits(journeyman: Journeyman, engine: str, options: dict[str, Any]) -> RunLimits:
+    """Return the limits that were passed; the settings are for the small loop."""
+    configured = journeyman.settings.agent if engine == OWN else RunLimits()
+    return RunLimits(**{name: options[name] or getattr(configured, name) for name in _LIMITS})
+
+
+def _host_runner(
+    journeyman: Journeyman, engine: str, options: dict[str, Any], display: "RunDisplay"
+) -> HostRun:
+    own_only = {"review": "--review", "network": "--network", "tags": "--tag"}
+    for name in (name for name in own_only if options[name]):
+        raise WrongInput(f"{own_only[name]} is for --with {OWN}; {engine} has its own settings.")
+    if options["warm"] not in ("auto", "off"):
+        raise WrongInput(f"Templates are for --with {OWN}; {engine} is told facts: --warm auto.")
+    page = next(page for page in PAGES.values() if page.name == engine)
+    display.start(f"{page.title}, with your own login there")
+    return HostRun(
+        journeyman,
+        engine,
+        owner=options["owner"],
+        warm=options["warm"] == "auto",
+        approver=None if options["hold"] else display.ask,
+    )
+
+
+def _own_runner(
+    journeyman: Journeyman,
+    options: dict[str, Any],
+    display: "RunDisplay",
+    stopping: threading.Event,
+) -> Runner:
+    from journeyman.agent.runner import AgentRunner  # noqa: PLC0415 - an optional extra
+    from journeyman.agent.turn import Limits  # noqa: PLC0415
+
+    if options["resume"]:
+        raise WrongInput(f"--with {OWN} cannot go on with a session: start a new run.")
+    require_model(journeyman, options["model"])
+
+    def build(request: RunRequest) -> "Agent":
+        agent = journeyman.agent(
+            model=request.model,
+            workspace=request.folder,
+            warm=options["warm"],
+            # A configured confirmation service decides instead of the person at the terminal.
+            ask=None if journeyman.settings.confirm.token else display.ask,
+            limits=msgspec.convert(request.limits, Limits, from_attributes=True),
+            review=options["review"],
+            network=options["network"],
+            tell=display.notify,
+            platform="cli",
+            tags=options["tags"],
+        )
+        display.start(f"{agent.model.name} ({agent.model.provider})")
+        if request.limits.cost_usd is not None and not agent.knows_cost:
+            display.notify(
+                f"No price is known for {agent.model.name}, so the cost limit cannot be enforced. "
+                "Use --tokens instead."
+            )
+        return agent
+
+    def describe(opening: Opening) -> str:
+        if opening.is_empty:
+            return ""
+        origin = f" of {opening.template}" if opening.template else ""
+        return f"{summarize_opening(opening)}{origin}, about {opening.tokens:,} tokens"
+
+    return AgentRunner(
+        build=build, describe=describe, after=lambda agent: _wait_for_review(agent, stopping)
+    )
 
 
 def _wait_for_review(agent: "Agent", stopping: threading.Event) -> None:
@@ -121,7 +219,7 @@ def _wait_for_review(agent: "Agent", stopping: threading.Event) -> None:
 
 
 class RunDisplay:
-    """Shows the steps of a turn as they happen. If `quiet`, shows only questions and stops, on
+    """Shows the steps of a run as they happen. If `quiet`, shows only questions and stops, on
     standard error. `steps` holds all steps so far.
     """
 
@@ -129,52 +227,59 @@ class RunDisplay:
         self, console: Console, judge: Callable[[Call], Verdict], *, quiet: bool = False
     ) -> None:
         self._console, self._judge, self._quiet = console, judge, quiet
-        self.steps: list[Step] = []
+        self.steps: list[RunStep] = []
         self._calls = self._refused = 0
-        self._began = time.monotonic()
 
-    def start(self, model: Model) -> None:
+    def start(self, engine: str) -> None:
         if not self._quiet:
-            self._print(f"{model.name} ({model.provider})")
+            self._print(engine)
 
     def _print(self, text: str, style: str = "dim") -> None:
         self._console.print(Text(readable(text), style=style))
 
-    def add_step(self, step: Step) -> None:
-        """Store a finished step and show it."""
-        self.steps.append(step)
+    def add_step(self, step: RunStep) -> None:
+        """Store a finished step and show it. A text is shown once it is known not to be the last:
+        that one is the answer.
+        """
         if not self._quiet:
+            if self.steps and isinstance(self.steps[-1], RunText):
+                self._print(self.steps[-1].text)
             self._show(step)
+        self.steps.append(step)
 
-    def _show(self, step: Step) -> None:
-        if isinstance(step, TurnBegun):
+    def _show(self, step: RunStep) -> None:
+        if isinstance(step, RunBegan):
             self._print(f"session {step.session}")
-            self._show_opening(step.opening)
-        elif isinstance(step, ModelReplied) and step.reply.tool_calls and step.reply.text.strip():
-            self._print(step.reply.text.strip())
-        elif isinstance(step, ToolCalled):
-            call = msgspec.structs.replace(step.joined, index=self._calls)
+            if step.opening:
+                self._print(f"Starting warm: {step.opening}", "green")
+            else:
+                self._print("Starting cold: nothing that is known fits, or --warm off.", "")
+        elif isinstance(step, RunCall):
+            call = replace(step.call, index=self._calls)
             self._calls += 1
             verdict = self._judge(call)
             self._refused += verdict.status == "refused"
             print_call(self._console, call, verdict, full=False)
 
-    def end(self, turn: Turn) -> None:
-        if turn.final_response:
-            self._print(f"\n{turn.final_response}", "")
-        if not turn.completed:
-            self._print(f"\nStopped ({turn.stop.replace('_', ' ')}). {turn.note}", "yellow")
+    def end(self, result: RunResult) -> None:
+        if result.text:
+            self._print(f"\n{result.text}", "")
+        if not result.is_done:
+            self._print(f"\nStopped ({result.status.replace('_', ' ')}). {result.reason}", "yellow")
+        if not result.session:
+            return
         refused = f" ({self._refused} refused)" if self._refused else ""
+        total, cost = result.tokens.total, result.tokens.cost_usd
         used = [
-            formatting.pluralize(turn.api_calls, "request"),
-            formatting.pluralize(turn.calls, "call") + refused,
-            "tokens unknown" if turn.tokens is None else f"{turn.tokens:,} tokens",
-            *([f"about ${turn.cost_usd:.4f}"] if turn.cost_usd else []),
-            f"{time.monotonic() - self._began:.1f} s",
+            formatting.pluralize(result.turns, "request"),
+            formatting.pluralize(result.calls, "call") + refused,
+            "tokens unknown" if total is None else f"{total:,} tokens",
+            *([f"about ${cost:.4f}"] if cost else []),
+            f"{result.seconds:.1f} s",
         ]
-        self._print(f"\nsession {turn.session}: {', '.join(used)}")
-        if turn.changed_files:
-            self._print(f"to undo the changes: journeyman undo {turn.session}")
+        self._print(f"\nsession {result.session}: {', '.join(used)}")
+        if result.changed_files:
+            self._print(f"to undo the changes: journeyman undo {result.session}")
 
     def notify(self, line: str) -> None:
         """Show a notice on standard error."""
@@ -198,19 +303,6 @@ class RunDisplay:
         finally:
             signal.signal(signal.SIGINT, stop)
 
-    def _show_opening(self, opening: Opening | None) -> None:
-        if opening is None:
-            return
-        if opening.is_empty:
-            self._print(f"Starting cold: {opening.note or 'as requested'}", "")
-            return
-        origin = f" of {opening.template}" if opening.template else ""
-        tokens = f"about {opening.tokens:,} tokens"
-        self._print(f"Starting warm: {summarize_opening(opening)}{origin}, {tokens}", "green")
-        for pattern, reason in zip(opening.patterns, opening.reasons, strict=True):
-            self._print(f"  {formatting.one_line(pattern.intent, self._console.width - 2)}")
-            self._print(f"    why: {reason}")
-
 
 def _show_question(question: ApprovalRequest) -> None:
     """Show the request: everything that would run, each line marked so that none can pass for
@@ -224,25 +316,21 @@ def _show_question(question: ApprovalRequest) -> None:
     click.echo("\n".join(lines), err=True)
 
 
-def _turn_json(turn: Turn, steps: list[Step], judge: Callable[[Call], Verdict]) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(turn)
-    opening = turn.opening
-    document["completed"] = turn.completed
-    document["opening"] = opening and {
-        "id": opening.id,
-        "template": opening.template,
-        "patterns": [pattern.id for pattern in opening.patterns],
-        "reasons": list(opening.reasons),
-        "note": opening.note,
-    }
+def _result_json(
+    result: RunResult, display: RunDisplay, judge: Callable[[Call], Verdict]
+) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(result)
+    began = next((step for step in display.steps if isinstance(step, RunBegan)), None)
+    document["completed"] = result.is_done
+    document["opening"] = began.opening if began else ""
     document["steps"] = [
         {
-            "tool": step.call.name,
+            "tool": step.call.tool,
             "arguments": step.call.arguments,
-            "result": step.result.content,
-            "verdict": judge(step.joined),
+            "result": step.call.result,
+            "verdict": judge(step.call),
         }
-        for step in steps
-        if isinstance(step, ToolCalled)
+        for step in display.steps
+        if isinstance(step, RunCall)
     ]
     return document

@@ -85,13 +85,14 @@ class HostRunner:
             try:
                 stopped = self._read(process, reading, on_step, cancelled, began)
             finally:
-                if stopped is not None:
-                    _end(process)
-                    for line in _rest(process):
-                        with suppress(Exception):  # a line that was cut short
+                try:
+                    if stopped is not None:
+                        _end(process)
+                        for line in _rest(process):
                             for step in reading.steps(line):
                                 on_step(step)
-                _end_marked(plug.run)
+                finally:
+                    _end_marked(plug.run)
             with errors.open("rb") as file:
                 file.seek(max(0, errors.stat().st_size - _ERRORS_BYTES))
                 said = file.read().decode("utf-8", "replace").strip()

@@ -98,7 +98,7 @@ class DeniedCall(Struct, frozen=True, kw_only=True):
 class RunResult(Struct, frozen=True, kw_only=True):
     """How a run ended. `tokens` and the cost are those that the runner reported, None if it did
     not. `reason` is the runner's own explanation, unless it was done; `turns` counts requests to
-    the model.
+    the model; `changed_files` means that undo has work to do.
     """
 
     runner: str
@@ -111,6 +111,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     calls: int = 0
     denied: tuple[DeniedCall, ...] = ()
     reason: str = ""
+    changed_files: bool = False
     seconds: float = 0.0
 
     @property

@@ -81,6 +81,21 @@ def socket_path(home: str) -> str:
     return f"{_shared_folder()}/{name}.sock"
 
 
+def run_path(run: str) -> str:
+    """Return the path of the socket at which the process that started a run answers its hooks."""
+    return f"{_shared_folder()}/run-{run}.sock"
+
+
+def _answering_path(home: str) -> str:
+    """Return the socket to ask: in a run of Journeyman's own, that of the process that started it,
+    while it is there.
+    """
+    run = os.environ.get("JOURNEYMAN_RUN", "")
+    if run.isalnum() and os.path.exists(run_path(run)):  # noqa: PTH110 - imports nothing
+        return run_path(run)
+    return socket_path(home)
+
+
 def is_trusted(path: str) -> bool:
     """Whether no other user can have put a socket here: one outside the home is in a folder whose
     parent is open to everyone.
@@ -122,7 +137,7 @@ def request(
     head = f"{PROTOCOL.decode()} {operation} {host} {int(timeout_s * 1_000)}\n"
     connection = socket.socket(socket.AF_UNIX)
     try:
-        path = socket_path(home)
+        path = _answering_path(home)
         if not is_trusted(path):
             raise PermissionError(f"the folder of {path} belongs to another user")
         connection.settimeout(timeout_s)

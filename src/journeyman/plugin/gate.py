@@ -6,6 +6,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from journeyman.facade.journeyman import Journeyman
-from journeyman.gate.decision import ALLOW, Decision, Risk, rule
+from journeyman.gate.decision import ALLOW, ApprovalRequest, Decision, Risk, rule
 from journeyman.gate.gate import Gate, patched_paths
 from journeyman.gate.interactive import opens_terminal
 from journeyman.learning.agent_tools import find_operation
@@ -90,13 +91,25 @@ class GateAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 ALLOWED = GateAnswer(decision="allow")
 
 
+Question = Callable[[ApprovalRequest], Future[bool | None]]
+"""Puts a question to the person who started a run. None means that no one can answer."""
+
+
 class HostGate:
     """Decides on calls of hosts. `stopping` ends all waiting. `service_url` is the address of the
-    confirmation service in the same process; `unavailable` says why there is none.
+    confirmation service in the same process; `unavailable` says why there is none. With `question`,
+    the person who started the run decides, and no service.
     """
 
-    def __init__(self, journeyman: Journeyman, stopping: threading.Event) -> None:
+    def __init__(
+        self,
+        journeyman: Journeyman,
+        stopping: threading.Event,
+        question: Question | None = None,
+    ) -> None:
         self._journeyman = journeyman
+        self._question = question
+        self._questions: dict[str, Future[bool | None]] = {}
         self._stopping = stopping
         self.service_url = ""
         self.unavailable = ""
@@ -120,6 +133,9 @@ class HostGate:
             return ALLOWED
         if decision.answer == "refuse":
             return _denied(f"the rule {decision.rule} forbids it. {decision.reason}")
+        if self._question is not None:
+            hold()
+            return self._answered(self._question, host, call, decision)
         # Claude Code shows the call itself.
         why = _why(decision) if host == "claude-code" else _description(call, decision)
         question = GateAnswer(decision="ask", reason=f"Journeyman: {why}")
@@ -143,6 +159,32 @@ class HostGate:
             if self.unavailable:
                 return _denied(f"confirmations are not served here: {error} {self.unavailable}")
             return _denied(f"no confirmation could be requested. {error}")
+
+    def _answered(
+        self, question: Question, host: str, call: GateCall, decision: Decision
+    ) -> GateAnswer:
+        """Have the person who started the run decide. A host that asks in slices asks again."""
+        key = _key(host, call)
+        if key not in self._questions:
+            self._questions[key] = question(
+                ApprovalRequest(
+                    tool=call.tool,
+                    arguments=call.arguments,
+                    rule=decision.rule,
+                    reason=decision.reason,
+                    session=call.session,
+                    cancelled=self._stopping.is_set,
+                )
+            )
+        try:
+            said = self._questions[key].result(call.wait_s)
+        except TimeoutError:
+            return GateAnswer(decision="wait", reason="Waiting for a person.", asked=True)
+        if said:
+            return GateAnswer(decision="allow", asked=True)
+        if said is None:
+            return _denied(f"no one is there to approve it. {_why(decision)}")
+        return _denied("a person said no: denied by the user.", asked=True)
 
     def assess(self, host: str, call: GateCall) -> tuple[Decision, str]:
         """Return the decision of the rules on a call, and the name of the action for the policy of

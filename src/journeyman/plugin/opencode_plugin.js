@@ -8,12 +8,19 @@
 // a call that nobody could be asked about is blocked.
 
 import { spawn } from "node:child_process";
-import { appendFileSync, lstatSync, readFileSync, readdirSync, statSync } from "node:fs";
+import {
+  appendFileSync, existsSync, lstatSync, readFileSync, readdirSync, statSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 
 const JOURNEYMAN = __JOURNEYMAN__;
+
+// In a run of Journeyman's own, the process that started it answers, while it is there.
+const RUN = process.env.JOURNEYMAN_RUN ?? "";
+const RUN_SOCKET = `/tmp/journeyman-${process.getuid()}/run-${RUN}.sock`;
+const SOCKET = /^[0-9a-f]+$/.test(RUN) && existsSync(RUN_SOCKET) ? RUN_SOCKET : JOURNEYMAN.socket;
 
 const HOST = "opencode";
 const PARTS = new Set(JOURNEYMAN.parts ?? ["opening", "gate", "import"]);
@@ -72,7 +79,7 @@ class Unanswered extends Error {
 // connection. Under Bun, which opencode is built with, `node:net` would close both sides.
 function transmit(request, { onSent, onData, onClose, onError }) {
   if (typeof Bun === "undefined") {
-    const socket = connect({ path: JOURNEYMAN.socket, allowHalfOpen: true });
+    const socket = connect({ path: SOCKET, allowHalfOpen: true });
     socket.on("connect", () => {
       onSent();
       socket.end(request);
@@ -101,7 +108,7 @@ function transmit(request, { onSent, onData, onClose, onError }) {
     error: (_socket, error) => onError(error),
     connectError: (_socket, error) => onError(error),
   };
-  Bun.connect({ unix: JOURNEYMAN.socket, socket }).catch(onError);
+  Bun.connect({ unix: SOCKET, socket }).catch(onError);
   return () => {
     isClosed = true;
     connection?.terminate();
@@ -127,7 +134,7 @@ function exchange(operation, body, ms, signal) {
     if (signal?.aborted) return onAbort();
     signal?.addEventListener("abort", onAbort);
     try {
-      if (!isTrusted(JOURNEYMAN.socket)) return fail("the socket's folder is another user's");
+      if (!isTrusted(SOCKET)) return fail("the socket's folder is another user's");
     } catch (error) {
       return fail(String(error?.message ?? error));
     }

@@ -30,6 +30,7 @@ _LONGEST_TASK = 20_000
 _LINEAGE = {"sessions": {"id", "parent_session_id"}}
 _LONGEST_LINEAGE = 50
 _BUSY_TIMEOUT_S = 0.3
+_LONGEST_NOTE_S = 10.0
 _RECENT_PROJECTS = 3
 
 _AT_CALL = "call "
@@ -75,12 +76,20 @@ class OpeningAnswer(Struct, frozen=True, kw_only=True):
 
 
 class SessionOpenings:
-    """Decides on openings, and keeps them. Only one is built at a time."""
+    """Decides on openings, and keeps them. Only one is built at a time. With `bots`, what jobs
+    did is told too.
+    """
 
     def __init__(
-        self, journeyman: Journeyman, kept: HostSessions, clock: Callable[[], float] = time.time
+        self,
+        journeyman: Journeyman,
+        kept: HostSessions,
+        clock: Callable[[], float] = time.time,
+        *,
+        bots: bool = False,
     ) -> None:
         self._journeyman = journeyman
+        self._bots = bots
         self._kept = kept
         self._clock = clock
         self._building = threading.Lock()
@@ -134,6 +143,22 @@ class SessionOpenings:
             self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
         return self._given(host, session, opening, ends)
 
+    def for_run(self, cwd: str, task: str) -> Opening:
+        """Return the opening of a run whose host shows it only as a text: what recurs in the
+        project, and what the task needs.
+        """
+        moments = self._journeyman.moments(cwd, bots=self._bots)
+        start = moments.start()
+        prompt = moments.prompt(task[:_LONGEST_TASK], frozenset(fact.id for fact in start.facts))
+        texts = "\n\n".join(filter(None, (start.text, prompt.text)))
+        opening = Opening(task="", preamble=texts, facts=(*start.facts, *prompt.facts))
+        return replace(opening, tokens=Embedder().count_tokens(opening.system))
+
+    def given_to(self, host: str, session: str, opening: Opening) -> None:
+        """Note which opening a session was given that its host read from a file."""
+        self._given(host, session, opening, time.monotonic() + _LONGEST_NOTE_S)
+        self.note(host, session)
+
     def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
         """Return the text for a request: the facts that it needs and the session has not seen. It
         is empty for a session whose beginning was not seen: a fork has its parent's context, and
@@ -143,7 +168,7 @@ class SessionOpenings:
         if record.state == "off" or record.reason == _BEGUN:
             return ""
         with self._reserved(ends):
-            advice = self._journeyman.moments(cwd).prompt(
+            advice = self._journeyman.moments(cwd, bots=self._bots).prompt(
                 task[:_LONGEST_TASK], frozenset(record.shown)
             )
         return self._given(host, session, _opening(advice), ends)
@@ -166,7 +191,7 @@ class SessionOpenings:
         record = self.begun(host, session)
         if record.state == "off":
             return silent
-        moments = self._journeyman.moments(cwd)
+        moments = self._journeyman.moments(cwd, bots=self._bots)
         told = {part.removeprefix(_AT_CALL) for part in record.shown if part.startswith(_AT_CALL)}
         advice = moments.failure(call, told) if has_failed else moments.call(call, told)
         if only_bans and not advice.is_ban:
@@ -195,7 +220,7 @@ class SessionOpenings:
             tokens = Embedder().count_tokens(start)
             self._kept.save(replace(record, shown=shown, tokens=tokens))
         own = self._journeyman.observed(session, log)
-        return self._journeyman.moments(cwd).compaction(own, start).text
+        return self._journeyman.moments(cwd, bots=self._bots).compaction(own, start).text
 
     def note_shown(self, host: str, session: str, part: str) -> bool:
         """Note that a session has seen something; return whether it is the first time."""
@@ -220,7 +245,7 @@ class SessionOpenings:
         return self._kept.add(record)
 
     def _for_project(self, cwd: str, *, before_calls: bool = False) -> Opening:
-        advice = self._journeyman.moments(cwd).start(before_calls=before_calls)
+        advice = self._journeyman.moments(cwd, bots=self._bots).start(before_calls=before_calls)
         if advice.is_empty:
             return Opening(task="", note="Nothing is known about this project yet.")
         return _opening(advice)
@@ -294,6 +319,7 @@ class SessionOpenings:
             tools=asked.tools or None,
             model=asked.model,
             own_only=True,
+            bots=self._bots,
             budget_tokens=self._journeyman.settings.hosts.budget_tokens,
         )
 

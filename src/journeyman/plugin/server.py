@@ -36,10 +36,12 @@ _FOREIGN = b"error\nThis is Journeyman's hook socket; the request is not of its 
 
 
 class HookServer:
-    """The socket of one home. Raise ServiceUnavailable if another process serves it already."""
+    """The socket of one home, or of one run at `path`. Raise ServiceUnavailable if another process
+    serves it already.
+    """
 
-    def __init__(self, service: HostService, home: Path) -> None:
-        self.path = socket_path(str(home))
+    def __init__(self, service: HostService, home: Path, path: str = "") -> None:
+        self.path = path or socket_path(str(home))
         self._last_request = time.monotonic()
         self._active = 0
         self._changed = threading.Condition()

@@ -18,7 +18,7 @@ from journeyman.facade.journeyman import Journeyman
 from journeyman.models.embedder import Embedder
 from journeyman.plugin import hook_events
 from journeyman.plugin.client import is_noted
-from journeyman.plugin.gate import ALLOWED, DecisionWord, GateAnswer, GateCall, HostGate
+from journeyman.plugin.gate import ALLOWED, DecisionWord, GateAnswer, GateCall, HostGate, Question
 from journeyman.plugin.hook_events import HookAnswer, HookInput
 from journeyman.plugin.imports import ImportQueue, import_detached
 from journeyman.plugin.installation.record import has_part
@@ -104,23 +104,42 @@ class Exchange(Struct, frozen=True, kw_only=True):
                 log.warning("%s", error)
 
 
+class RunMode(Struct, frozen=True, kw_only=True):
+    """How the process that started a run answers its hooks: all parts, whether or not they are
+    installed, but for the import, which it does itself at the end. `question` asks the person who
+    started it; without one, confirmations do. A run for a job learns from other jobs.
+    """
+
+    warm: bool = True
+    for_job: bool = False
+    question: Question | None = None
+
+    def has(self, part: str) -> bool:
+        return part == "gate" or (part == "opening" and self.warm)
+
+
 class HostService:
-    """Runs the operations. Without `imports`, reported logs are imported by detached processes."""
+    """Runs the operations. Without `imports`, reported logs are imported by detached processes.
+    With `run`, it answers for one run only.
+    """
 
     def __init__(
         self,
         journeyman: Journeyman,
         *,
         imports: ImportQueue | None = None,
+        run: RunMode | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._journeyman = journeyman
+        self._run = run
         self._kept = journeyman.host_sessions
         self._imports = imports
         self._clock = clock
         self.stopping = threading.Event()
-        self.openings = SessionOpenings(journeyman, self._kept, clock)
-        self.gate = HostGate(journeyman, self.stopping)
+        bots = run is not None and run.for_job
+        self.openings = SessionOpenings(journeyman, self._kept, clock, bots=bots)
+        self.gate = HostGate(journeyman, self.stopping, run.question if run else None)
         self.parts: dict[str, str] = {}
         """The parts of the resident process, and where each is served."""
         self.on_demand = False
@@ -144,7 +163,7 @@ class HostService:
         return b"" if answer is None else msgspec.json.encode(answer)
 
     def opening(self, asked: OpeningRequest, exchange: Exchange) -> Any:
-        if not has_part(self._journeyman.settings.home, exchange.host, "opening"):
+        if not self._has(exchange, "opening"):
             return OpeningAnswer(reason="openings are not installed in this host")
         began = time.perf_counter()
         session = _checked_id(asked.session)
@@ -157,6 +176,12 @@ class HostService:
             self._note(exchange, session, "opening", answer.state, began=began, **given)
         return answer
 
+    def _has(self, exchange: Exchange, part: str) -> bool:
+        """Whether a part works in a host: as installed or, in a run, as the run says."""
+        if self._run is not None:
+            return self._run.has(part)
+        return has_part(self._journeyman.settings.home, exchange.host, part)
+
     def _given(self, exchange: Exchange, session: str, before: HostSession | None) -> None:
         """Note that a session is warm. If the host gave up before the answer, it is as before."""
         host, openings = exchange.host, self.openings
@@ -166,7 +191,7 @@ class HostService:
         )
 
     def decide(self, call: GateCall, exchange: Exchange) -> GateAnswer:
-        if not has_part(self._journeyman.settings.home, exchange.host, "gate"):
+        if not self._has(exchange, "gate"):
             return ALLOWED
         began = time.perf_counter()
         answer = self.gate.decide(exchange.host, call, exchange.cancelled, exchange.hold)
@@ -184,7 +209,10 @@ class HostService:
         if name == "PreToolUse":
             return self._before_tool(event, exchange)
         if name in _IMPORT_EVENTS and event.transcript_path:
-            self._import(event.transcript_path)
+            if self._run is None:
+                self._import(event.transcript_path)
+            return None
+        if not self._has(exchange, "opening"):
             return None
         if event.is_subagent and not self._journeyman.settings.hosts.subagents:
             return None
@@ -224,7 +252,7 @@ class HostService:
         return self._project_text(event, exchange)
 
     def _project_text(self, event: HookInput, exchange: Exchange) -> str:
-        has_gate = has_part(self._journeyman.settings.home, exchange.host, "gate")
+        has_gate = self._has(exchange, "gate")
         return self.openings.project_text(
             exchange.host,
             event.session_id,
@@ -258,7 +286,7 @@ class HostService:
 
     def _before_tool(self, event: HookInput, exchange: Exchange) -> HookAnswer:
         is_claude = exchange.host == "claude-code"  # Codex may inherit its variables
-        can_defer = is_claude and event.is_headless
+        can_defer = is_claude and event.is_headless and self._run is None
         wait_s = float(self._journeyman.settings.hosts.defer_after_s) if can_defer else None
         is_attended = is_claude and event.is_attended
         answer = self.decide(event.gate_call(wait_s, attended=is_attended), exchange)
@@ -281,9 +309,8 @@ class HostService:
     def _call_advice(self, event: HookInput, exchange: Exchange, *, only_bans: bool) -> Advice:
         """Return what is known against a call. The gate never waits for it."""
         silent = Advice(moment="call")
-        home = self._journeyman.settings.home
         is_told = not event.is_subagent or self._journeyman.settings.hosts.subagents
-        if not is_told or not has_part(home, exchange.host, "opening"):
+        if not is_told or not self._has(exchange, "opening"):
             return silent
         try:
             return self.openings.call_advice(
@@ -296,7 +323,7 @@ class HostService:
     def report_log(self, report: Report, exchange: Exchange) -> Any:
         if not report.path:
             raise WrongInput("The report of a changed log has no path.")
-        if has_part(self._journeyman.settings.home, exchange.host, "import"):
+        if self._has(exchange, "import"):
             self._import(report.path)
         return {}
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from journeyman.confirm.service_options import url_host
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.host import Plug
 from journeyman.hosts.programs import FoundProgram, find_program, run_quietly
 from journeyman.plugin.installation import file_change
 from journeyman.plugin.installation.file_change import FileChange
@@ -33,6 +34,8 @@ from journeyman.plugin.installation.record import (
 )
 from journeyman.plugin.installation.targets import (
     PARTS,
+    HooksTarget,
+    OwnFile,
     Surroundings,
     Target,
     host_target,
@@ -116,6 +119,19 @@ class Installer:
         is_hermes = host == "hermes"
         program = self.program(host).path if is_hermes else ""
         return host_target(host, self.around, parts, program, self.hermes if is_hermes else None)
+
+    def plug(self, host: str, parts: Sequence[str], run: str, folder: Path) -> Plug:
+        """Return what a host needs for one run, beside what is installed in it. A plugin is written
+        into `folder`.
+        """
+        target = self.target(host, parts) if parts else None
+        if isinstance(target, HooksTarget):
+            return Plug(run=run, hooks=target.wanted)
+        if isinstance(target, OwnFile):
+            plugin = folder / target.path.name
+            plugin.write_bytes(target.content)
+            return Plug(run=run, plugin=str(plugin))
+        return Plug(run=run)
 
     def plan(self, name: str, parts: Sequence[str] = PARTS) -> Plan:
         """Plan an installation, or the update of one. Raise OutsideProblem if the host's file

@@ -1,0 +1,201 @@
+"""Runs a task with the agent of a host. The process that starts a run answers its hooks itself, so
+that it starts warm and passes the gate, whether or not Journeyman is installed in the host.
+"""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from msgspec.structs import replace
+
+from journeyman.experience.opening import Opening
+from journeyman.facade.journeyman import Journeyman
+from journeyman.gate.decision import ApprovalRequest, Approver
+from journeyman.hosts.host import HostPage, Plug
+from journeyman.hosts.pages import PAGES
+from journeyman.hosts.process import HostRunner
+from journeyman.hosts.runner import RunBegan, RunRequest, RunResult, RunStep
+from journeyman.plugin.client import run_path
+from journeyman.plugin.installation.installer import Installer
+from journeyman.plugin.installation.record import read_record
+from journeyman.plugin.opening_parts import stored_openings
+from journeyman.plugin.server import HookServer
+from journeyman.plugin.service import HostService, RunMode
+from journeyman.records.errors import BadSetting, WrongInput
+from journeyman.records.host import source_of
+from journeyman.records.session import JOB, RUN
+
+OWN = "journeyman"
+"""The name of the small loop, beside those of the hosts."""
+ENGINES: tuple[str, ...] = (*PAGES, OWN)
+_PARTS = ("opening", "gate")
+
+
+def choose_engine(
+    journeyman: Journeyman, folder: Path, environ: Mapping[str, str] = os.environ
+) -> str:
+    """Return what runs tasks in a folder: the agent of the last session there, else the only one
+    that is installed, else the small loop, if it has a model. Raise BadSetting if nothing can.
+    """
+    installed = installed_hosts(environ)
+    project = journeyman.find_project(folder)
+    for where in (project, None):
+        last = journeyman.sessions.list(project=where, subagents=False, bots=False, limit=1)
+        engine = last[0].session.source.replace("_", "-") if last else ""
+        if engine in installed or (engine == OWN and journeyman.settings.model.name):
+            return engine
+        if len(installed) == 1:
+            return installed[0]
+    if installed:
+        raise BadSetting(
+            f"Several agents are installed, and none has worked in {folder} yet. Choose one: "
+            f"--with {' or '.join(installed)}"
+        )
+    return OWN
+
+
+def installed_hosts(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the hosts whose program is on the search path."""
+    path = environ.get("PATH")
+    return [name for name, page in PAGES.items() if shutil.which(page.program, path=path)]
+
+
+class Questions:
+    """Questions from the threads that answer hooks, for a person whom the main thread asks."""
+
+    def __init__(self, approver: Approver) -> None:
+        self._approver = approver
+        self._waiting: SimpleQueue[tuple[ApprovalRequest, Future[bool | None]]] = SimpleQueue()
+
+    def put(self, request: ApprovalRequest) -> "Future[bool | None]":
+        answer: Future[bool | None] = Future()
+        self._waiting.put((request, answer))
+        return answer
+
+    def ask(self) -> None:
+        """Ask what is waiting."""
+        while True:
+            try:
+                request, answer = self._waiting.get_nowait()
+            except Empty:
+                return
+            answer.set_result(self._approver(request))
+
+
+class HostRun:
+    """A runner for one host. `owner` is whom its session belongs to: `run`, `job:NAME` or
+    `review:SESSION`. `approver` decides on risky calls, on the thread that runs; without one, they
+    are held for the confirmation service.
+    """
+
+    def __init__(
+        self,
+        journeyman: Journeyman,
+        name: str,
+        *,
+        owner: str = RUN,
+        warm: bool = True,
+        approver: Approver | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        if name not in PAGES:
+            raise WrongInput(f"There is no agent {name!r}. Choose from: {', '.join(ENGINES)}.")
+        self.page: HostPage = next(page for page in PAGES.values() if page.name == name)
+        self.name = name
+        self._journeyman, self._environ = journeyman, environ
+        self._owner, self._warm, self._approver = owner, warm, approver
+
+    def run(
+        self,
+        request: RunRequest,
+        *,
+        on_step: Callable[[RunStep], None] = lambda _step: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> RunResult:
+        """Run a task, and import its session."""
+        questions = None if self._approver is None else Questions(self._approver)
+        mode = RunMode(
+            warm=self._warm,
+            for_job=self._owner.startswith(JOB),
+            question=None if questions is None else questions.put,
+        )
+        service = HostService(self._journeyman, run=mode)
+        # Hermes takes a plugin only from its own environment.
+        needs_text = self.name == "hermes" and self._warm and not self._installed_parts
+        opening = Opening(task="")
+        if needs_text and not (request.resume or request.fork):
+            opening = service.openings.for_run(str(request.folder), request.prompt)
+            request = replace(request, opening=opening.messages("text"))
+        began: list[RunBegan] = []
+
+        def report(step: RunStep) -> None:
+            """Pass a step on. What the session started with is known when it does something."""
+            if isinstance(step, RunBegan):
+                began[:] = [step]
+                self._note_session(service, step.session, opening)
+                return
+            if began:
+                first = began.pop()
+                on_step(replace(first, opening=self._opening_line(first.session)))
+            on_step(step)
+
+        def must_stop() -> bool:
+            if questions is not None:
+                questions.ask()
+            return cancelled()
+
+        with self._served(service) as plug:
+            runner = HostRunner(self.page, plug=plug, environ=self._environ)
+            result = runner.run(request, on_step=report, cancelled=must_stop)
+        if result.session:
+            self._note_session(service, result.session, opening)
+            self._import(result.session)
+        return result
+
+    @property
+    def _installed_parts(self) -> tuple[str, ...]:
+        record = read_record(self._journeyman.settings.home, self.name)
+        return () if record is None else record.parts
+
+    @contextmanager
+    def _served(self, service: HostService) -> Iterator[Plug]:
+        """Answer the hooks of the run, and yield what the host needs to ask."""
+        run, home = secrets.token_hex(6), self._journeyman.settings.home
+        missing = [part for part in _PARTS if part not in self._installed_parts]
+        installer = Installer(self._journeyman, self._environ)
+        try:
+            with (
+                HookServer(service, home, run_path(run)),
+                tempfile.TemporaryDirectory(prefix="journeyman-run-") as folder,
+            ):
+                yield installer.plug(self.name, missing, run, Path(folder))
+        finally:
+            Path(f"{run_path(run)}.lock").unlink(missing_ok=True)
+
+    def _note_session(self, service: HostService, session: str, opening: Opening) -> None:
+        source = source_of(self.name)
+        self._journeyman.sessions.note_owner(session, self._owner, source=source)
+        if not opening.is_empty and service.openings.find(self.name, session) is None:
+            service.openings.given_to(self.name, session, opening)
+
+    def _opening_line(self, session: str) -> str:
+        """Return in a line what a session started with."""
+        record = self._journeyman.host_sessions.find(self.name, session)
+        if not self._warm or record is None or record.state != "warm":
+            return ""
+        facts = sum(len(opening.facts) for opening in stored_openings(record))
+        return f"{facts} {'fact' if facts == 1 else 'facts'}, about {record.tokens:,} tokens"
+
+    def _import(self, session: str) -> None:
+        log = self.page.find_log(session, self._environ)
+        if log is None:
+            return
+        subagents = log.with_suffix("")
+        paths = [log, *([subagents] if subagents.is_dir() else [])]
+        self._journeyman.import_logs(paths)
