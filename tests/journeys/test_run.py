@@ -160,10 +160,11 @@ class TestTasks:
         done = desk.run("Say one.", "--json", "--tag", "trial")
         told = json.loads(done.stdout)
         assert done.stderr == ""
-        assert (told["stop"], told["completed"], told["final_response"]) == ("done", True, "Done.")
-        assert (told["api_calls"], told["calls"], told["tokens"]) == (2, 1, 254)
+        assert (told["status"], told["completed"], told["text"]) == ("done", True, "Done.")
+        assert (told["turns"], told["calls"], told["runner"]) == (2, 1, "journeyman")
+        assert told["total_tokens"] == 254
         assert told["steps"][0]["tool"] == "terminal"
-        assert told["steps"][0]["result"]["output"] == "one\n"
+        assert json.loads(told["steps"][0]["result"])["output"] == "one\n"
         found = desk.json("sessions", "list", "--tag", "trial")
         assert [one["session"]["id"] for one in found] == [told["session"]]
 
@@ -193,8 +194,8 @@ class TestLimits:
         with new_desk(tables, tmp_path / stop) as desk:
             desk.server.then(*[shell(f"echo {number}", f"c{number}") for number in range(5)])
             told = json.loads(desk.run("Count.", "--json", *limit, code=1).stdout)
-        assert (told["stop"], told["api_calls"], told["completed"]) == (stop, requests, False)
-        assert limit[1] in told["note"]
+        assert (told["status"], told["turns"], told["completed"]) == (stop, requests, False)
+        assert limit[1] in told["reason"]
         assert len(desk.server.chats) == requests
 
     def test_cost_limit(self, desk: Desk) -> None:
@@ -239,7 +240,7 @@ class TestWarm:
         assert re.search(r"Starting warm: 1 fact, about \d+ tokens", said)
         told = json.loads(experienced.run(LIST, "--json").stdout)
         assert experienced.session()["overview"]["session"]["details"]["warm"] is True
-        assert told["opening"]["patterns"] == []
+        assert told["opening"]["examples"] == []
         first, second = experienced.sent
         assert first == second, "the same task does not begin with the same bytes"
         assert "sort every list" in first[0]["content"]
@@ -257,8 +258,8 @@ class TestWarm:
         told = json.loads(experienced.run(LIST, "--json", **small).stdout)
         recorded = session["details"]["opening"]
         assert session["details"]["warm"] is True
-        assert recorded["patterns"] == told["opening"]["patterns"] != []
-        assert len(told["opening"]["reasons"]) == len(recorded["patterns"])
+        assert recorded["id"] == told["opening"]["id"] != ""
+        assert len(told["opening"]["examples"]) == len(recorded["patterns"])
         first, second = experienced.sent
         assert first == second, "the same task does not begin with the same bytes"
         assert first[-1] == {"role": "user", "content": LIST}

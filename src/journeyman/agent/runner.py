@@ -11,6 +11,7 @@ from journeyman.hosts.runner import (
     DeniedCall,
     RunBegan,
     RunCall,
+    RunOpening,
     RunRequest,
     RunResult,
     RunStep,
@@ -25,7 +26,6 @@ class AgentRunner:
     """
 
     build: Callable[[RunRequest], Agent]
-    describe: Callable[[Opening], str]
     after: Callable[[Agent], None] = lambda _agent: None
     name: str = SOURCE
 
@@ -40,7 +40,7 @@ class AgentRunner:
         began, denied = time.monotonic(), list[DeniedCall]()
 
         def report(step: Step) -> None:
-            for one in _run_steps(step, agent.model.name, self.describe):
+            for one in _run_steps(step, agent.model.name):
                 if isinstance(one, RunCall) and one.denied:
                     denied.append(DeniedCall(tool=one.call.tool, reason=one.call.result or ""))
                 on_step(one)
@@ -65,12 +65,25 @@ class AgentRunner:
         return result
 
 
-def _run_steps(step: Step, model: str, describe: Callable[[Opening], str]) -> list[RunStep]:
+def _run_steps(step: Step, model: str) -> list[RunStep]:
     if isinstance(step, TurnBegun):
-        opening = "" if step.opening is None else describe(step.opening)
+        opening = None if step.opening is None else _run_opening(step.opening)
         return [RunBegan(session=step.session, model=model, opening=opening)]
     if isinstance(step, ModelReplied) and step.reply.text.strip():
         return [RunText(text=step.reply.text.strip())]
     if isinstance(step, ToolCalled):
         return [RunCall(call=step.joined, denied=step.result.recorded.status == "blocked")]
     return []
+
+
+def _run_opening(opening: Opening) -> RunOpening:
+    if opening.is_empty:
+        return RunOpening(note=opening.note or "as requested")
+    return RunOpening(
+        id=opening.id,
+        summary=opening.summary,
+        examples=tuple(
+            f"{pattern.intent}\nwhy: {reason}"
+            for pattern, reason in zip(opening.patterns, opening.reasons, strict=True)
+        ),
+    )

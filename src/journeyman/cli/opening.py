@@ -143,12 +143,6 @@ def open_(
         _print_messages(opening, form or ("text" if for_person else "openai"), as_json=as_json)
 
 
-def summarize_opening(opening: Opening) -> str:
-    """Return the number of facts and examples in an opening."""
-    counts = (len(opening.facts), "fact"), (len(opening.patterns), "example")
-    return ", ".join(formatting.pluralize(*count) for count in counts if count[0]) or "a text"
-
-
 def _read_tool_definitions(name: str) -> Any:
     data = files.read(name, "tool definitions", max_bytes=_MAX_TOOLS_BYTES)
     try:
@@ -190,7 +184,7 @@ def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
     if opening.note:
         click.echo(opening.note, err=True)
     if not opening.is_empty and sys.stderr.isatty() and sys.stdout.isatty():
-        summary = f"{summarize_opening(opening)}, {opening.tokens:,} tokens; --explain says why."
+        summary = f"{opening.summary}; --explain says why."
         click.echo(summary, err=True)
 
 

@@ -17,9 +17,7 @@ from rich.text import Text
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import choice, flag, number, option
 from journeyman.cli.model_choice import require_model
-from journeyman.cli.opening import summarize_opening
 from journeyman.cli.session_view import print_call
-from journeyman.experience.opening import Opening
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ApprovalRequest
 from journeyman.hosts.pages import PAGES
@@ -28,6 +26,7 @@ from journeyman.hosts.runner import (
     RunCall,
     RunLimits,
     Runner,
+    RunOpening,
     RunRequest,
     RunResult,
     RunStep,
@@ -199,15 +198,7 @@ def _own_runner(
             )
         return agent
 
-    def describe(opening: Opening) -> str:
-        if opening.is_empty:
-            return ""
-        origin = f" of {opening.template}" if opening.template else ""
-        return f"{summarize_opening(opening)}{origin}, about {opening.tokens:,} tokens"
-
-    return AgentRunner(
-        build=build, describe=describe, after=lambda agent: _wait_for_review(agent, stopping)
-    )
+    return AgentRunner(build=build, after=lambda agent: _wait_for_review(agent, stopping))
 
 
 def _wait_for_review(agent: "Agent", stopping: threading.Event) -> None:
@@ -250,10 +241,7 @@ class RunDisplay:
     def _show(self, step: RunStep) -> None:
         if isinstance(step, RunBegan):
             self._print(f"session {step.session}")
-            if step.opening:
-                self._print(f"Starting warm: {step.opening}", "green")
-            else:
-                self._print("Starting cold: nothing that is known fits, or --warm off.", "")
+            self._show_opening(step.opening)
         elif isinstance(step, RunCall):
             call = replace(step.call, index=self._calls)
             self._calls += 1
@@ -303,6 +291,18 @@ class RunDisplay:
         finally:
             signal.signal(signal.SIGINT, stop)
 
+    def _show_opening(self, opening: RunOpening | None) -> None:
+        if opening is None:
+            return
+        if not opening.id:
+            self._print(f"Starting cold: {opening.note}", "")
+            return
+        self._print(f"Starting warm: {opening.summary}", "green")
+        for example in opening.examples:
+            intent, _, why = example.partition("\n")
+            self._print(f"  {formatting.one_line(intent, self._console.width - 2)}")
+            self._print(f"    {why}")
+
 
 def _show_question(question: ApprovalRequest) -> None:
     """Show the request: everything that would run, each line marked so that none can pass for
@@ -322,7 +322,8 @@ def _result_json(
     document: dict[str, Any] = msgspec.to_builtins(result)
     began = next((step for step in display.steps if isinstance(step, RunBegan)), None)
     document["completed"] = result.is_done
-    document["opening"] = began.opening if began else ""
+    document["total_tokens"] = result.tokens.total
+    document["opening"] = msgspec.to_builtins(began.opening if began else None)
     document["steps"] = [
         {
             "tool": step.call.tool,

@@ -177,6 +177,14 @@ class Opening(Struct, frozen=True, kw_only=True):
         return not (self.choices or self.addendum.strip() or self.preamble.strip())
 
     @property
+    def summary(self) -> str:
+        """What it holds, in a line for people."""
+        counts = (len(self.facts), "fact"), (len(self.choices), "example")
+        held = [f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count]
+        origin = f" of {self.template}" if self.template else ""
+        return f"{', '.join(held) or 'a text'}{origin}, about {self.tokens:,} tokens"
+
+    @property
     def patterns(self) -> tuple[Pattern, ...]:
         """The patterns that are shown."""
         return tuple(choice.pattern for choice in self.choices)

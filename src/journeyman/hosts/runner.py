@@ -64,12 +64,23 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     tools: bool = True
 
 
+class RunOpening(Struct, frozen=True, kw_only=True):
+    """What a run starts with: `summary` in a line, and a line or two about each example. Without an
+    id it starts cold, and `note` says why.
+    """
+
+    id: str = ""
+    summary: str = ""
+    examples: tuple[str, ...] = ()
+    note: str = ""
+
+
 class RunBegan(Struct, frozen=True, kw_only=True):
-    """The session of a run is known. `opening` says in a line what it starts with."""
+    """The session of a run is known. `opening` is None if it goes on with an earlier session."""
 
     session: str
     model: str = ""
-    opening: str = ""
+    opening: RunOpening | None = None
 
 
 class RunText(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from journeyman.gate.decision import ApprovalRequest, Approver
 from journeyman.hosts.host import HostPage, Plug
 from journeyman.hosts.pages import PAGES
 from journeyman.hosts.process import HostRunner
-from journeyman.hosts.runner import RunBegan, RunRequest, RunResult, RunStep
+from journeyman.hosts.runner import RunBegan, RunOpening, RunRequest, RunResult, RunStep
 from journeyman.plugin.client import run_path
 from journeyman.plugin.installation.installer import Installer
 from journeyman.plugin.installation.record import read_record
@@ -142,7 +142,7 @@ class HostRun:
                 return
             if began:
                 first = began.pop()
-                on_step(replace(first, opening=self._opening_line(first.session)))
+                on_step(replace(first, opening=self._opening(request, first.session)))
             on_step(step)
 
         def must_stop() -> bool:
@@ -184,13 +184,18 @@ class HostRun:
         if not opening.is_empty and service.openings.find(self.name, session) is None:
             service.openings.given_to(self.name, session, opening)
 
-    def _opening_line(self, session: str) -> str:
-        """Return in a line what a session started with."""
+    def _opening(self, request: RunRequest, session: str) -> RunOpening | None:
+        """Return what a session started with."""
+        if request.resume:
+            return None
         record = self._journeyman.host_sessions.find(self.name, session)
-        if not self._warm or record is None or record.state != "warm":
-            return ""
-        facts = sum(len(opening.facts) for opening in stored_openings(record))
-        return f"{facts} {'fact' if facts == 1 else 'facts'}, about {record.tokens:,} tokens"
+        if not self._warm:
+            return RunOpening(note="as requested")
+        if record is None or record.state != "warm":
+            return RunOpening(note=record.reason if record else "its hooks did not run")
+        facts = (fact for opening in stored_openings(record) for fact in opening.facts)
+        told = Opening(task="", facts=tuple(facts), tokens=record.tokens)
+        return RunOpening(id=record.opening, summary=told.summary)
 
     def _import(self, session: str) -> None:
         log = self.page.find_log(session, self._environ)
