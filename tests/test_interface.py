@@ -22,8 +22,6 @@ def interface() -> Iterator[str]:
 
 def _interface_of(command: click.Command, path: str) -> Iterator[str]:
     for parameter in command.params:
-        if getattr(parameter, "hidden", False):
-            continue
         if isinstance(parameter, click.Option):
             yield from (f"{path} {name}" for name in (*parameter.opts, *parameter.secondary_opts))
         else:

@@ -349,7 +349,7 @@ class TestCheck:
         home.command.environ["PATH"] = "/usr/bin:/bin"
         with serving(home) as resident:
             found = self.findings(home, "claude-code")
-            assert found["program"]["status"] == "note"
+            assert found["engine: claude-code"]["status"] == "note"
             for what in ("installation", "SessionStart", "UserPromptSubmit", "PreToolUse"):
                 assert found[what]["status"] == "ok", found[what]
             assert "lets a harmless call pass" in found["PreToolUse"]["found"]

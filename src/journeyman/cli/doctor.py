@@ -8,6 +8,7 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
+from journeyman.plugin.engines import engine_findings
 from journeyman.plugin.installation.installer import Installer
 from journeyman.plugin.installation.status import host_findings
 
@@ -38,4 +39,9 @@ def doctor(journeyman: Journeyman) -> Sequence[Finding]:
     Examples:
       journeyman doctor
     """
-    return [*journeyman.diagnose(), *host_findings(Installer(journeyman))]
+    installer = Installer(journeyman)
+    return [
+        *journeyman.diagnose(),
+        *engine_findings(installer, journeyman),
+        *host_findings(installer),
+    ]

@@ -33,7 +33,8 @@ from journeyman.hosts.runner import (
     RunText,
 )
 from journeyman.models.factory import is_in_process
-from journeyman.plugin.runs import ENGINES, OWN, HostRun, choose_engine
+from journeyman.plugin.engines import ENGINES, OWN, choose_engine
+from journeyman.plugin.runs import HostRun
 from journeyman.records import Call, Verdict
 from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
@@ -48,7 +49,7 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
 @context.command()
 @click.argument("task", nargs=-1, metavar="[TASK]")
 @choice(
-    "--with ENGINE",
+    "--with",
     "Agent that does it (default: the one that last worked in this project).",
     ENGINES,
     dest="engine",
@@ -65,7 +66,7 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
 )
 @choice(
     "--access",
-    "What it may do without asking (default: edit).",
+    "What it may do without asking.",
     ("read", "edit", "all"),
     default="edit",
 )

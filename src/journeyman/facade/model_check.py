@@ -3,11 +3,13 @@
 import http
 import importlib.util
 import shlex
+import shutil
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from journeyman.facade.finding import Finding
+from journeyman.hosts.pages import PAGES
 from journeyman.models.discovery import find_endpoints, list_models
 from journeyman.models.factory import is_in_process
 from journeyman.settings import EMBEDDED, OPENAI, ModelSettings, Settings
@@ -37,7 +39,10 @@ def check_model(settings: Settings, program: str, environ: Mapping[str, str]) ->
 
 
 def _offer(program: str, environ: Mapping[str, str]) -> Finding:
-    """Report which models could be configured, if none is."""
+    """Report which models could be configured, if none is, or that none is needed."""
+    path = environ.get("PATH")
+    if any(shutil.which(page.program, path=path) for page in PAGES.values()):
+        return Finding("model", "ok", "none is configured; agents of other programs need none here")
     found = find_endpoints(environ)
     base_url, models = (found[0].base_url, found[0].models) if found else (_EXAMPLE_URL, ())
     name = next(iter(models), "NAME" if found else "qwen3:8b")

@@ -4,7 +4,6 @@ that it starts warm and passes the gate, whether or not Journeyman is installed 
 
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -22,48 +21,17 @@ from journeyman.hosts.pages import PAGES
 from journeyman.hosts.process import HostRunner
 from journeyman.hosts.runner import RunBegan, RunOpening, RunRequest, RunResult, RunStep
 from journeyman.plugin.client import run_path
+from journeyman.plugin.engines import ENGINES
 from journeyman.plugin.installation.installer import Installer
 from journeyman.plugin.installation.record import read_record
 from journeyman.plugin.opening_parts import stored_openings
 from journeyman.plugin.server import HookServer
 from journeyman.plugin.service import HostService, RunMode
-from journeyman.records.errors import BadSetting, WrongInput
+from journeyman.records.errors import WrongInput
 from journeyman.records.host import source_of
 from journeyman.records.session import JOB, RUN
 
-OWN = "journeyman"
-"""The name of the small loop, beside those of the hosts."""
-ENGINES: tuple[str, ...] = (*PAGES, OWN)
 _PARTS = ("opening", "gate")
-
-
-def choose_engine(
-    journeyman: Journeyman, folder: Path, environ: Mapping[str, str] = os.environ
-) -> str:
-    """Return what runs tasks in a folder: the agent of the last session there, else the only one
-    that is installed, else the small loop, if it has a model. Raise BadSetting if nothing can.
-    """
-    installed = installed_hosts(environ)
-    project = journeyman.find_project(folder)
-    for where in (project, None):
-        last = journeyman.sessions.list(project=where, subagents=False, bots=False, limit=1)
-        engine = last[0].session.source.replace("_", "-") if last else ""
-        if engine in installed or (engine == OWN and journeyman.settings.model.name):
-            return engine
-        if len(installed) == 1:
-            return installed[0]
-    if installed:
-        raise BadSetting(
-            f"Several agents are installed, and none has worked in {folder} yet. Choose one: "
-            f"--with {' or '.join(installed)}"
-        )
-    return OWN
-
-
-def installed_hosts(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the hosts whose program is on the search path."""
-    path = environ.get("PATH")
-    return [name for name, page in PAGES.items() if shutil.which(page.program, path=path)]
 
 
 class Questions:

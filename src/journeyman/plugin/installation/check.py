@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
-from journeyman.hosts.pages import PAGES
+from journeyman.plugin.engines import engine_finding
 from journeyman.plugin.installation.file_change import read_file
 from journeyman.plugin.installation.hermes_environment import PLUGIN
 from journeyman.plugin.installation.hook_probe import find_resident, fire
@@ -28,7 +28,8 @@ _CHECKED = ("SessionStart", "UserPromptSubmit", "PreToolUse")
 def check(installer: Installer, journeyman: Journeyman, name: str) -> list[Finding]:
     """Return what a check of a host, or of the service, has found."""
     status = host_status(installer, name)
-    findings = [*_check_status(status)]
+    engines = [engine_finding(installer, host) for host in HOSTS if host == name]
+    findings = [*engines, *_check_status(status)]
     if status.state in ("not installed", "unreadable"):
         return findings
     record = read_record(installer.home, name) or Record(host=name)
@@ -47,14 +48,6 @@ def check(installer: Installer, journeyman: Journeyman, name: str) -> list[Findi
 
 
 def _check_status(status: HostStatus) -> Iterator[Finding]:
-    if status.name in HOSTS:
-        kind = PAGES[status.name]
-        if status.program:
-            version = f"{kind.title} {status.version}".strip()
-            yield Finding("program", "ok", f"{version} ({status.program})")
-        else:
-            found = f"{kind.program} is not on the search path."
-            yield Finding("program", "note", found, f"Install {kind.title}.")
     if status.state == "installed":
         parts = f"{', '.join(status.parts)} in " if status.parts else ""
         yield Finding("installation", "ok", f"{parts}{status.file}")
