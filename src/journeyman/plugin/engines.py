@@ -14,6 +14,7 @@ from journeyman.hosts.pages import PAGES
 from journeyman.plugin.installation.installer import Installer
 from journeyman.records.errors import BadSetting, JourneymanError
 from journeyman.records.host import Host
+from journeyman.settings import sqlite_path
 
 OWN = "journeyman"
 """The name of the small loop, beside those of the hosts."""
@@ -41,8 +42,7 @@ def choose_engine(
     """
     installed, settings = installed_hosts(environ), journeyman.settings
     for project in (journeyman.find_project(folder), None):
-        last = journeyman.sessions.list(project=project, subagents=False, bots=False, limit=1)
-        engine = last[0].session.source.replace("_", "-") if last else ""
+        engine = _last_engine(journeyman, project)
         if engine in installed or (engine == OWN and settings.model.name):
             return engine
         if len(installed) == 1:
@@ -60,6 +60,15 @@ def choose_engine(
         f"{ways}\nor use a model at an endpoint, which `journeyman doctor` helps to configure, or "
         "try --model embedded."
     )
+
+
+def _last_engine(journeyman: Journeyman, project: str | None) -> str:
+    """Return what the last session of a project, or of all, was made with; nothing is created."""
+    database = sqlite_path(journeyman.settings.database)
+    if database is not None and not database.exists():
+        return ""
+    last = journeyman.sessions.list(project=project, subagents=False, bots=False, limit=1)
+    return last[0].session.source.replace("_", "-") if last else ""
 
 
 def engine_finding(installer: Installer, host: Host) -> Finding:
