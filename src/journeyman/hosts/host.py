@@ -1,6 +1,7 @@
 """The contract of a host: one page for each program says what we know of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,6 +69,12 @@ class Reading:
         """Return the steps that a line of the output reports; none for a line of another kind."""
         raise NotImplementedError
 
+    def look(self) -> Iterable[RunStep]:
+        """Return the steps that the host has reported since, elsewhere than in its output. This is
+        asked for several times a second.
+        """
+        return ()
+
     def result(self, exit_code: int, errors: str) -> RunResult:
         """Return the result after the program has ended by itself. `errors` is the end of its
         standard error.
@@ -93,11 +100,12 @@ class HostPage:
     log_in: str
     """The command by which a person logs in."""
 
-    def launch(self, request: RunRequest, plug: Plug) -> Launch:
+    def launch(self, request: RunRequest, plug: Plug, environ: Mapping[str, str]) -> Launch:
         """Return how to start a run. Raise WrongInput for what the host cannot do."""
         raise NotImplementedError
 
-    def reading(self, request: RunRequest) -> Reading:
+    def reading(self, request: RunRequest, environ: Mapping[str, str]) -> Reading:
+        """Return what reads the output of a run that is about to start."""
         raise NotImplementedError
 
     def login(self, program: str, environ: Mapping[str, str]) -> Login:
@@ -114,6 +122,35 @@ class HostPage:
         folder = environ.get(self.variable)
         home = Path(environ.get("HOME") or Path.home())
         return (Path(folder).expanduser() if folder else home / self.folder).absolute()
+
+
+_ANSWER_S = 15.0
+_ENDING_CHARACTERS = 500
+
+
+def run_program(
+    command: Sequence[str], environ: Mapping[str, str], *, timeout_s: float = _ANSWER_S
+) -> "subprocess.CompletedProcess[str] | None":
+    """Run a program that answers at once; None if it cannot be run or takes too long."""
+    try:
+        return subprocess.run(  # noqa: S603 - a program that the user has installed
+            [*command],
+            env=dict(environ),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def end_of(errors: str, exit_code: int) -> str:
+    """Return the reason of a program that ended without telling one: what it wrote last."""
+    return errors[-_ENDING_CHARACTERS:].strip() or f"It ended with the exit code {exit_code}."
 
 
 def text_of(content: Any) -> str:

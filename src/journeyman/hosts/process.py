@@ -71,7 +71,8 @@ class HostRunner:
         if not request.folder.is_dir():
             raise WrongInput(f"There is no folder {request.folder} to work in.")
         plug = self._plug if self._plug.run else replace(self._plug, run=secrets.token_hex(6))
-        launch, reading = page.launch(request, plug), page.reading(request)
+        launch = page.launch(request, plug, self._environ)
+        reading = page.reading(request, self._environ)
         with tempfile.TemporaryDirectory(prefix="journeyman-run-") as folder:
             for name, content in launch.files.items():
                 Path(folder, name).write_text(content, encoding="utf-8")
@@ -82,17 +83,27 @@ class HostRunner:
                 reason = f"{program} could not be started: {error.strerror or error}."
                 return RunResult(runner=page.name, status="failed", reason=reason)
             stopped: RunStatus | None = "interrupted"
+            unread, seconds = bytearray(), request.limits.seconds
+
+            def stop() -> RunStatus | None:
+                if cancelled():
+                    return "interrupted"
+                is_over = seconds is not None and self._timer() - began >= seconds
+                return "time" if is_over else None
+
             try:
-                stopped = self._read(process, reading, on_step, cancelled, began)
+                stopped = _read(process, reading, on_step, stop, unread)
             finally:
                 try:
                     if stopped is not None:
                         _end(process)
-                        for line in _rest(process):
+                        for line in _rest(process, unread):
                             for step in reading.steps(line):
                                 on_step(step)
                 finally:
                     _end_marked(plug.run)
+            for step in reading.look():
+                on_step(step)
             with errors.open("rb") as file:
                 file.seek(max(0, errors.stat().st_size - _ERRORS_BYTES))
                 said = file.read().decode("utf-8", "replace").strip()
@@ -134,39 +145,38 @@ class HostRunner:
                 start_new_session=True,
             )
 
-    def _read(
-        self,
-        process: "subprocess.Popen[bytes]",
-        reading: Reading,
-        on_step: Callable[[RunStep], None],
-        cancelled: Callable[[], bool],
-        began: float,
-    ) -> RunStatus | None:
-        """Read until the program ends; return why it has to be ended before, if it has to."""
-        assert process.stdout is not None
-        limits, left = reading.request.limits, b""
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            while True:
-                if cancelled():
-                    return "interrupted"
-                if limits.seconds is not None and self._timer() - began >= limits.seconds:
-                    return "time"
-                if not selector.select(_LOOK_S):
-                    # What the program has started may keep its output open.
-                    if process.poll() is not None:
-                        return None
-                    continue
-                chunk = os.read(process.stdout.fileno(), _CHUNK)
-                *lines, left = (left + chunk).split(b"\n")
-                for line in lines if chunk else (left,):
-                    for step in reading.steps(line.decode("utf-8", "replace")):
-                        on_step(step)
-                if not chunk:
-                    process.wait()
+
+def _read(
+    process: "subprocess.Popen[bytes]",
+    reading: Reading,
+    on_step: Callable[[RunStep], None],
+    stop: Callable[[], RunStatus | None],
+    unread: bytearray,
+) -> RunStatus | None:
+    """Read until the program ends; return why it has to be ended before, if it has to. The part of
+    a line that has arrived by then is left in `unread`.
+    """
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            for step in reading.look():
+                on_step(step)
+            if stopped := stop() or reading.exceeded:
+                return stopped
+            if not selector.select(_LOOK_S):
+                # What the program has started may keep its output open.
+                if process.poll() is not None:
                     return None
-                if exceeded := reading.exceeded:
-                    return exceeded
+                continue
+            chunk = os.read(process.stdout.fileno(), _CHUNK)
+            *lines, unread[:] = bytes(unread + chunk).split(b"\n")
+            for line in lines if chunk else (bytes(unread),):
+                for step in reading.steps(line.decode("utf-8", "replace")):
+                    on_step(step)
+            if not chunk:
+                process.wait()
+                return None
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -179,11 +189,11 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
             process.wait(grace_s)
 
 
-def _rest(process: "subprocess.Popen[bytes]") -> Iterator[str]:
-    """Yield the lines that an ended program has left in its pipe."""
+def _rest(process: "subprocess.Popen[bytes]", unread: bytearray) -> Iterator[str]:
+    """Yield the lines that an ended program has left in its pipe, after what is unread of one."""
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
-    content = b""
+    content = bytes(unread)
     with suppress(BlockingIOError, OSError):
         while chunk := os.read(process.stdout.fileno(), _CHUNK):
             content += chunk

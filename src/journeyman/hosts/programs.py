@@ -4,13 +4,13 @@ Journeyman is installed into.
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from journeyman.hosts.host import run_program
 from journeyman.hosts.pages import PAGES
 from journeyman.records.host import Host
 
@@ -56,18 +56,5 @@ def run_quietly(
     command: Sequence[str], environ: Mapping[str, str], *, timeout_s: float = _ANSWER_S
 ) -> str | None:
     """Run a program and return its standard output; None if it fails or takes too long."""
-    try:
-        done = subprocess.run(  # noqa: S603 - a program that the user has installed
-            [*command],
-            env=dict(environ),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout if done.returncode == 0 else None
+    done = run_program(command, environ, timeout_s=timeout_s)
+    return done.stdout if done and done.returncode == 0 else None
