@@ -154,7 +154,7 @@ def _host_runner(
     if options["warm"] not in ("auto", "off"):
         raise WrongInput(f"Templates are for --with {OWN}; {engine} is told facts: --warm auto.")
     page = next(page for page in PAGES.values() if page.name == engine)
-    display.start(f"{page.title}, with your own login there")
+    display.start(f"{page.title} works, with your own subscription or key")
     return HostRun(
         journeyman,
         engine,

@@ -94,7 +94,7 @@ def engine_findings(installer: Installer, journeyman: Journeyman) -> list[Findin
     except JourneymanError as error:
         return [*findings, Finding(what, "note", str(error))]
     titles: dict[str, str] = {
-        name: f"{page.title}, with your login there" for name, page in PAGES.items()
+        name: f"{page.title}, with your own subscription or key" for name, page in PAGES.items()
     }
     found = titles.get(engine, f"the small loop with {journeyman.settings.model.name}")
     return [*findings, Finding(what, "ok", f"here by {found}")]

@@ -102,18 +102,22 @@ class HostRun:
             request = replace(request, opening=opening.messages("text"))
         began: list[RunBegan] = []
 
+        def begin(*, is_working: bool) -> None:
+            """Report the session, once it is known what it started with or when it works."""
+            if began and (is_working or self._is_known(began[0].session)):
+                first = began.pop()
+                on_step(replace(first, opening=self._opening(request, first.session)))
+
         def report(step: RunStep) -> None:
-            """Pass a step on. What the session started with is known when it does something."""
             if isinstance(step, RunBegan):
                 began[:] = [step]
                 self._note_session(service, step.session, opening)
                 return
-            if began:
-                first = began.pop()
-                on_step(replace(first, opening=self._opening(request, first.session)))
+            begin(is_working=True)
             on_step(step)
 
         def must_stop() -> bool:
+            begin(is_working=False)
             if questions is not None:
                 questions.ask()
             return cancelled()
@@ -151,6 +155,9 @@ class HostRun:
         self._journeyman.sessions.note_owner(session, self._owner, source=source)
         if not opening.is_empty and service.openings.find(self.name, session) is None:
             service.openings.given_to(self.name, session, opening)
+
+    def _is_known(self, session: str) -> bool:
+        return self._journeyman.host_sessions.find(self.name, session) is not None
 
     def _opening(self, request: RunRequest, session: str) -> RunOpening | None:
         """Return what a session started with."""
