@@ -61,7 +61,7 @@ class OpencodeHome(HostHome):
         self.key = self.authorize("opencode")
         self._limits_ms = limits_ms or {}
         self.install(limits_ms=self._limits_ms)
-        self.write(".config/opencode/opencode.json", _config(model, api))
+        self.write(".config/opencode/opencode.json", opencode_config(model, api))
 
     def install(self, **changes: Any) -> None:
         """Write the plugin as the installer does."""
@@ -147,7 +147,7 @@ class OpencodeApi:
         self.post(f"/session/{session}/abort")
 
 
-def _config(model: ScriptedServer, api: str) -> dict[str, Any]:
+def opencode_config(model: ScriptedServer, api: str = "openai") -> dict[str, Any]:
     limit = {"context": 128_000, "output": 8_192}
     provider = {
         "npm": _PACKAGES[api],

@@ -54,11 +54,11 @@ def choose_engine(
             f"Several agents are installed, and none has worked in {folder} yet. Choose one: "
             f"--with {' or '.join(installed)}"
         )
-    ways = "\n".join(f"  {page.title}: {page.install}" for page in PAGES.values())
+    ways = ", ".join(f"{page.title} ({page.install})" for page in PAGES.values())
     raise BadSetting(
-        "There is no agent on the search path, and no model is configured. Install an agent:\n"
-        f"{ways}\nor use a model at an endpoint, which `journeyman doctor` helps to configure, or "
-        "try --model embedded."
+        "There is no agent on the search path, and no model is configured. Install the agent that "
+        f"you have a subscription or a key for: {ways}. Or name a model at an endpoint: journeyman "
+        "config set model.base_url URL. Or try it with --model embedded."
     )
 
 
