@@ -24,6 +24,8 @@ _CHUNK = 65_536
 _LOOK_S = 0.1
 """How often to look whether the run was cancelled or has run out of time."""
 _ERRORS_BYTES = 20_000
+_PASSES, _PASS_S = 100, 0.02
+"""How often, and how far apart, processes that are ended are looked for again."""
 _FOLDER, _ERRORS = "{folder}", ".errors"
 _GRACES = ((signal.SIGINT, 8.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
 """The signals that end a program, and how long it may take for each: most hosts store their session
@@ -202,10 +204,23 @@ def _rest(process: "subprocess.Popen[bytes]", unread: bytearray) -> Iterator[str
 
 
 def _end_marked(run: str) -> None:
-    """End every process that carries the mark of a run, also one that has left its group."""
+    """End every process that carries the mark of a run, also one that has left its group, and wait
+    until they are gone.
+    """
+    for _ in range(_PASSES):
+        found = [pid for pid in _marked(run) if pid != os.getpid()]
+        if not found:
+            return
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_PASS_S)
+
+
+def _marked(run: str) -> Iterator[int]:
+    """Yield the processes that carry the mark of a run."""
     mark = f"{RUN_VARIABLE}={run}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            variables = (folder / "environ").read_bytes().split(b"\0")
-            if mark in variables and int(folder.name) != os.getpid():
-                os.kill(int(folder.name), signal.SIGKILL)
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                yield int(folder.name)
