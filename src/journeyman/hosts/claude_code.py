@@ -12,7 +12,6 @@
 """
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from journeyman.hosts.host import HostPage, Launch, Login, Plug, Reading, end_of, run_program
+from journeyman.hosts.run_hooks import add_decision, run_hooks
 from journeyman.hosts.runner import (
     Access,
-    DeniedCall,
     RunBegan,
-    RunCall,
     RunRequest,
     RunResult,
     RunStatus,
@@ -35,7 +33,6 @@ from journeyman.hosts.runner import (
 )
 from journeyman.logs.claude_results import is_not_run, recorded_flags, refuser
 from journeyman.logs.fields import as_json, as_text, json_value, only_object, only_text
-from journeyman.outcomes.judge import judge
 from journeyman.records import Call, Tokens
 
 _ONE_SHOT = ("-p", "--output-format", "stream-json", "--verbose")
@@ -51,20 +48,6 @@ _ACCESS: Mapping[Access, tuple[str, ...]] = {
 }
 _WRITING_TOOLS = "Edit|Write|NotebookEdit"
 
-
-def _decision(decision: str, reason: str) -> str:
-    """Return a command of a hook that always decides the same."""
-    said = {"permissionDecision": decision, "permissionDecisionReason": reason}
-    return _prints({"hookEventName": "PreToolUse", **said})
-
-
-def _prints(said: Mapping[str, Any]) -> str:
-    return shlex.join(("printf", "%s", json.dumps({"hookSpecificOutput": said})))
-
-
-_READ_ONLY = _decision("deny", "This run may only read.")
-_ALLOWED = _decision("allow", "This run may do everything.")
-_ONLY_ANSWER = _decision("deny", "No tool may be used in this run. Answer with text.")
 
 _RESULT_TYPES: Mapping[str, RunStatus] = {
     "error_max_turns": "turns",
@@ -124,12 +107,16 @@ class ClaudeCode(HostPage):
             arguments += ["--max-turns", str(request.limits.turns)]
         if request.limits.cost_usd is not None:
             arguments += ["--max-budget-usd", f"{request.limits.cost_usd:f}"]
-        settings = {"hooks": {event: [*groups] for event, groups in _hooks(request, plug).items()}}
+        hooks = run_hooks(request, plug)
+        if request.tools and request.access == "read":
+            add_decision(hooks, _WRITING_TOOLS, "deny", "This run may only read.")
+        elif request.tools and request.access == "all":
+            add_decision(hooks, "*", "allow", "This run may do everything.")
         return Launch(
             arguments=(*arguments, "--settings", "{folder}/settings.json"),
             # A prompt that begins with a slash would be a command of Claude Code.
             stdin=f"\n{request.prompt}" if request.prompt.startswith("/") else request.prompt,
-            files={"settings.json": json.dumps(settings)},
+            files={"settings.json": json.dumps({"hooks": hooks})},
         )
 
     def reading(self, request: RunRequest, environ: Mapping[str, str]) -> Reading:
@@ -152,26 +139,6 @@ class ClaudeCode(HostPage):
         return next(projects.glob(f"*/{session}.jsonl"), None)
 
 
-def _hooks(request: RunRequest, plug: Plug) -> Mapping[str, list[Mapping[str, Any]]]:
-    """Return the groups of hooks of a run: what was given, and what keeps its limits."""
-    groups = {event: [group] for event, group in plug.hooks.items()}
-
-    def add(event: str, matcher: str, command: str) -> None:
-        hook = {"type": "command", "command": command}
-        groups.setdefault(event, []).append({"matcher": matcher, "hooks": [hook]})
-
-    if request.opening:
-        said = {"hookEventName": "SessionStart", "additionalContext": request.opening}
-        add("SessionStart", "*", _prints(said))
-    if not request.tools:
-        add("PreToolUse", "*", _ONLY_ANSWER)
-    elif request.access == "read":
-        add("PreToolUse", _WRITING_TOOLS, _READ_ONLY)
-    elif request.access == "all":
-        add("PreToolUse", "*", _ALLOWED)
-    return groups
-
-
 def _spent(log: Path) -> float:
     """Return what a session has cost, by its log."""
     spent = 0.0
@@ -190,11 +157,10 @@ class ClaudeReading(Reading):
     def __init__(self, request: RunRequest, *, spent_usd: float = 0.0) -> None:
         super().__init__(request)
         self._spent_usd = spent_usd
-        self._session = self._model = self._version = self._error = self._answer = ""
+        self._version = self._error = self._answer = ""
         self._usage: dict[str, Mapping[str, Any]] = {}
-        self._calls: dict[str, Call] = {}
-        self._begun = self._ended = 0
-        self._denied: list[DeniedCall] = []
+        self._open: dict[str, Call] = {}
+        self._begun = 0
         self._last: Mapping[str, Any] = {}
 
     @property
@@ -221,19 +187,19 @@ class ClaudeReading(Reading):
             yield from self._read_results(entry, line)
 
     def _note(self, entry: Mapping[str, Any]) -> Iterator[RunStep]:
-        if entry.get("subtype") == "init" and not self._session:
-            self._session, self._model = only_text(entry.get("session_id")), entry.get("model", "")
+        if entry.get("subtype") == "init" and not self.session:
+            self.session, self.model = entry["session_id"], only_text(entry.get("model"))
             self._version = only_text(entry.get("claude_code_version"))
-            yield RunBegan(session=self._session, model=self._model)
+            yield RunBegan(session=self.session, model=self.model)
         elif entry.get("subtype") == "hook_response" and entry.get("hook_event") == "PreToolUse":
             said = only_object(only_object(json_value(entry["stdout"])).get("hookSpecificOutput"))
             changed = said.get("updatedInput")
             # The line does not name the call: calls that change something run one by one.
             tool = only_text(entry.get("hook_name")).partition(":")[2]
-            call = next((call for call in self._calls.values() if call.tool == tool), None)
+            call = next((call for call in self._open.values() if call.tool == tool), None)
             if call and isinstance(changed, dict) and said.get("permissionDecision") != "deny":
                 rewritten = replace(call, arguments=as_json(changed), requested=call.arguments)
-                self._calls[call.id] = rewritten
+                self._open[call.id] = rewritten
 
     def _note_usage(self, event: Mapping[str, Any]) -> None:
         """Note the tokens of an answer: those of the prompt when it begins, all when it ends."""
@@ -273,7 +239,7 @@ class ClaudeReading(Reading):
                 yield RunText(text=block["text"])
             elif block.get("type") == "tool_use":
                 arguments = as_json(block.get("input") or {})
-                self._calls[block["id"]] = Call(
+                self._open[block["id"]] = Call(
                     id=block["id"], tool=block["name"], arguments=arguments, index=self._begun
                 )
                 self._begun += 1
@@ -282,34 +248,19 @@ class ClaudeReading(Reading):
         content = only_object(entry.get("message")).get("content")
         notes = {note.get("id"): note for note in entry.get("tool_result_meta") or ()}
         for block in content if isinstance(content, list) else ():
-            call = self._calls.pop(only_text(block.get("tool_use_id")), None)
-            if call is None:
-                continue
-            call = _ended(call, block, line, notes.get(call.id, {}), self._version)
-            is_denied = judge(call).status == "refused"
-            if is_denied:
-                self._denied.append(DeniedCall(tool=call.tool, reason=call.result or ""))
-            self._ended += 1
-            yield RunCall(call=call, denied=is_denied)
+            call = self._open.pop(only_text(block.get("tool_use_id")), None)
+            if call is not None:
+                note = only_object(notes.get(call.id))
+                yield self.ended(_with_result(call, block, line, note, self._version))
 
     def result(self, exit_code: int, errors: str) -> RunResult:
-        last = self._last
         status, reason = self._status(exit_code)
-        return RunResult(
-            runner=ClaudeCode.name,
-            status=status,
-            text=only_text(last.get("result")) if status == "done" else "",
-            session=self._session,
-            model=self._model,
-            tokens=self.tokens,
-            turns=self.turns,
-            calls=self._ended,
-            denied=tuple(self._denied),
-            reason="" if status == "done" else reason or end_of(errors, exit_code),
-        )
+        if status == "done":
+            return self.report(status, text=reason)
+        return self.report(status, reason=reason or end_of(errors, exit_code))
 
     def _status(self, exit_code: int) -> tuple[RunStatus, str]:
-        """Return how the run ended by its last line, and what Claude Code says of it."""
+        """Return how the run ended by its last line, and the answer or what Claude Code says."""
         last = self._last
         errors = "\n".join(filter(None, map(only_text, last.get("errors") or ())))
         reason = only_text(last.get("result")) or errors
@@ -326,7 +277,7 @@ class ClaudeReading(Reading):
             by_code = _STATUS_CODES.get(last.get("api_error_status") or 0, "model_failed")
             return _MODEL_ERRORS.get(self._error, by_code), reason
         if last.get("subtype") == "success" and exit_code == 0:
-            return ("done", "") if reason.strip() else ("empty", "The last reply had no text.")
+            return ("done", reason) if reason.strip() else ("empty", "The last reply had no text.")
         return "failed", reason
 
 
@@ -334,7 +285,7 @@ class _Line(msgspec.Struct):
     tool_use_result: Raw = Raw()
 
 
-def _ended(
+def _with_result(
     call: Call, block: Mapping[str, Any], line: str, note: Mapping[str, Any], version: str
 ) -> Call:
     """Return a call with its result, and with the flags that the reader of logs gives it."""

@@ -7,8 +7,16 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from journeyman.hosts.runner import RunRequest, RunResult, RunStatus, RunStep
-from journeyman.records import Tokens
+from journeyman.hosts.runner import (
+    DeniedCall,
+    RunCall,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    RunStep,
+)
+from journeyman.outcomes.judge import judge
+from journeyman.records import Call, Tokens
 from journeyman.records.host import Host
 
 Login = Literal["yes", "no", "unknown"]
@@ -48,8 +56,10 @@ class Reading:
 
     def __init__(self, request: RunRequest) -> None:
         self.request = request
-        self.turns = 0
+        self.session = self.model = ""
+        self.turns = self.calls = 0
         self.tokens = Tokens()
+        self.denied: list[DeniedCall] = []
 
     @property
     def exceeded(self) -> RunStatus | None:
@@ -74,6 +84,29 @@ class Reading:
         asked for several times a second.
         """
         return ()
+
+    def ended(self, call: Call) -> RunCall:
+        """Count a call that has its result, and return its step."""
+        self.calls += 1
+        is_denied = judge(call).status == "refused"
+        if is_denied:
+            self.denied.append(DeniedCall(tool=call.tool, reason=call.result or ""))
+        return RunCall(call=call, denied=is_denied)
+
+    def report(self, status: RunStatus, *, text: str = "", reason: str = "") -> RunResult:
+        """Return a result with what was counted."""
+        return RunResult(
+            runner="",
+            status=status,
+            text=text,
+            session=self.session,
+            model=self.model,
+            tokens=self.tokens,
+            turns=self.turns,
+            calls=self.calls,
+            denied=tuple(self.denied),
+            reason=reason,
+        )
 
     def result(self, exit_code: int, errors: str) -> RunResult:
         """Return the result after the program has ended by itself. `errors` is the end of its
@@ -124,12 +157,12 @@ class HostPage:
         return (Path(folder).expanduser() if folder else home / self.folder).absolute()
 
 
-_ANSWER_S = 15.0
+ANSWER_S = 15.0
 _ENDING_CHARACTERS = 500
 
 
 def run_program(
-    command: Sequence[str], environ: Mapping[str, str], *, timeout_s: float = _ANSWER_S
+    command: Sequence[str], environ: Mapping[str, str], *, timeout_s: float = ANSWER_S
 ) -> "subprocess.CompletedProcess[str] | None":
     """Run a program that answers at once; None if it cannot be run or takes too long."""
     try:

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from journeyman.hosts.host import run_program
+from journeyman.hosts.host import ANSWER_S, run_program
 from journeyman.hosts.pages import PAGES
 from journeyman.records.host import Host
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
-_ANSWER_S = 15.0
 
 
 def host_file(host: Host, environ: Mapping[str, str]) -> Path:
@@ -53,7 +52,7 @@ def find_program(host: Host, environ: Mapping[str, str]) -> FoundProgram:
 
 
 def run_quietly(
-    command: Sequence[str], environ: Mapping[str, str], *, timeout_s: float = _ANSWER_S
+    command: Sequence[str], environ: Mapping[str, str], *, timeout_s: float = ANSWER_S
 ) -> str | None:
     """Run a program and return its standard output; None if it fails or takes too long."""
     done = run_program(command, environ, timeout_s=timeout_s)
