@@ -35,7 +35,8 @@ from journeyman.agent.tools.tool import (
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.agent.turn import FinishedTurn, Limits
-from journeyman.agent.undo import Snapshots, TurnSnapshots
+from journeyman.agent.undo import TurnSnapshots
+from journeyman.agent.work_tree import WorkTreeHistory
 from journeyman.experience.opening import Opening
 from journeyman.experience.warm_session import SCHEMA, warm_session
 from journeyman.gate.decision import Approver, Notify
@@ -129,7 +130,7 @@ class AgentFactory:
             decide = ask_when_unconfined(decide, workspace.unconfined)
         snapshots = None
         if settings.undo:
-            snapshots = TurnSnapshots(self.snapshots(workspace.root), notify)
+            snapshots = TurnSnapshots(self.history(workspace.root), notify)
         tools = self._tools(workspace, gate, _tool_limits(model), ask, snapshots)
         if options.only is not None:
             tools = tuple(tool for tool in tools if tool.name in options.only)
@@ -194,10 +195,10 @@ class AgentFactory:
             reviewer = self._reviewer(model, tools, gate, platform, self._prices(model))
             return reviewer.review(turn, cancelled)
 
-    def snapshots(self, workspace: Path) -> Snapshots:
-        """The snapshots of a workspace, for undo."""
+    def history(self, workspace: Path) -> WorkTreeHistory:
+        """The states of a workspace, for undo."""
         settings = self._settings.agent
-        return Snapshots(
+        return WorkTreeHistory(
             self._settings.home / "undo",
             workspace,
             most_bytes=settings.undo_mb * 2**20,

@@ -1,41 +1,38 @@
-"""Undo: lists of the workspace's files before the first write of a turn and after its end, and a
-copy of each content, from which a session's changes are reverted. What something else changed since
-is left alone.
+"""Undo: reverts the files that a session changed, from the states of its work tree.
+
+A change is the session's if the file was last changed while a call of it ran that may write, and if
+the file is still as the run left it. What anything else changed, during the run or since, is named
+and left alone. So are commits, branches and the index: nothing in `.git` is ever written.
 """
 
 import errno
-import hashlib
 import io
 import os
+import secrets
+import shlex
 import stat
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.agent.tools.workspace import UNFINISHED, entered, put_file
-from journeyman.records import Session
+from journeyman.agent.work_tree import Entry, Refs, Run, State, WorkTreeHistory, ask_git
+from journeyman.learning.agent_tools import operation_of
+from journeyman.records import Call, Session
 from journeyman.records.errors import OutsideProblem, WrongInput
 
-MOST_FILES = 100_000
-LARGEST_FILE = 100 * 2**20
-"""In bytes. The content of a larger file is not stored."""
+_READING = frozenset(("read", "search_text", "find_files", "list_files", "fetch", "search_web"))
+CLOCK_SLACK_S = 0.5
+"""How far the recorded time of a call and the time of a file that it wrote may be apart."""
 
-GENERATED = frozenset((b"node_modules", b".venv", b"venv", b".tox", b"__pycache__"))
-"""Folders that are neither restored nor removed."""
-
-_FRESH_NS = 2 * 10**9
-"""A file that changed this recently before it was read may change again with the same time."""
-_CHUNK = 2**20
-_OBJECTS = b".git/objects/"
-"""Undo never removes objects of a git repository: later commits may need them."""
-_BEFORE, _AFTER = "-before", "-after"
+Action = Literal["restore", "change", "delete"]
+Times = Sequence[tuple[float, float]]
 
 
 class UndoChange(Struct, frozen=True, kw_only=True):
@@ -44,224 +41,81 @@ class UndoChange(Struct, frozen=True, kw_only=True):
     """
 
     path: str
-    action: Literal["restore", "change", "delete"]
+    action: Action
     failed: str = ""
 
 
 class Undo(Struct, frozen=True, kw_only=True):
-    """What undoing a session will change, or has changed if `done`. The paths in `changed_since`
-    stay as they are, because something else changed them after the session.
+    """What undoing a session will change, or has changed if `done`. The paths in `changed_during`
+    and `changed_since` stay as they are, because something else changed them during the run or
+    after it; and so does what `repository` says of commits, branches and the index. `diff` is a
+    command that shows what became of the files from the session's beginning to its end.
     """
 
     session: str
     workspace: str
     changes: tuple[UndoChange, ...]
+    changed_during: tuple[str, ...] = ()
     changed_since: tuple[str, ...] = ()
+    repository: tuple[str, ...] = ()
+    diff: str = ""
     done: bool = False
 
 
-class Entry(Struct, frozen=True, array_like=True):
-    """A file, a link or a folder. `digest` identifies the content, if that is known; `changed_ns`
-    shows whether it must be read again.
-    """
+class Plan(NamedTuple):
+    """The state that each path must get, None if it must go, and the paths to leave alone."""
 
-    mode: int
-    digest: str = ""
-    changed_ns: int = 0
-
-
-class Snapshot(Struct, frozen=True, kw_only=True):
-    """The entries of a workspace by path, and the folders that were left out."""
-
-    entries: dict[bytes, Entry] = {}
-    left_out: frozenset[bytes] = frozenset()
-
-    def state(self, path: bytes) -> tuple[int, str] | None:
-        return _state(self.entries.get(path))
-
-    def says_nothing_about(self, path: bytes) -> bool:
-        return any(path == folder or path.startswith(folder + b"/") for folder in self.left_out)
-
-
-def _state(entry: Entry | None) -> tuple[int, str] | None:
-    """Mode and content, by which snapshots are compared; None if there is nothing."""
-    return None if entry is None else (entry.mode, entry.digest)
-
-
-class Snapshots:
-    """The snapshots of one workspace, below `folder`. A workspace with more than `most_bytes` has
-    none; snapshots older than `days` are deleted.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        workspace: Path,
-        *,
-        most_bytes: int,
-        days: int,
-        clock: Callable[[], float],
-    ) -> None:
-        self.workspace = workspace
-        key = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:24]
-        self._all, self._folder = folder, folder / key
-        self.contents = self._folder / "contents"
-        self._most_bytes, self._days, self._clock = most_bytes, days, clock
-
-    def take(self, name: str) -> Snapshot:
-        """Store the workspace under a name. Raise OutsideProblem, also if it is too large."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.contents.mkdir(exist_ok=True)
-        earlier = sorted(self._folder.glob("*-*"), key=lambda file: file.stat().st_mtime)
-        known = self.get(earlier[-1].name) if earlier else Snapshot()
-        snapshot = self._read(known, store=True)
-        self.save(name, snapshot)
-        return snapshot
-
-    def compare(self, before: Snapshot) -> Snapshot:
-        """The workspace as it is now. Contents are identified, but not stored."""
-        return self._read(before, store=False)
-
-    def save(self, name: str, snapshot: Snapshot) -> None:
-        """Store a snapshot without its contents."""
-        (self._folder / name).write_bytes(msgspec.msgpack.encode(snapshot))
-        self._touch(self._folder / name)
-
-    def get(self, name: str) -> Snapshot:
-        """Return the snapshot of this name. Raise OutsideProblem."""
-        try:
-            return msgspec.msgpack.decode((self._folder / name).read_bytes(), type=Snapshot)
-        except (OSError, msgspec.MsgspecError) as error:
-            raise OutsideProblem(f"{self._folder / name} cannot be read: delete it") from error
-
-    def names(self, prefix: str) -> list[str]:
-        """The names of snapshots that begin like this, in order."""
-        return sorted(file.name for file in self._folder.glob(f"{prefix}*"))
-
-    def tidy(self) -> None:
-        """Delete snapshots and contents that are too old, of this workspace and of others."""
-        oldest = self._clock() - self._days * 86_400
-        for file in self._all.rglob("*"):
-            with suppress(OSError):
-                if file.is_file() and file.stat().st_mtime < oldest:
-                    file.unlink()
-
-    def _touch(self, file: Path) -> None:
-        now = self._clock()
-        os.utime(file, (now, now))
-
-    def _read(self, known: Snapshot, *, store: bool) -> Snapshot:
-        root, left_out = os.fsencode(self.workspace) + b"/", set[bytes]()
-        found = dict(_below(root, left_out))
-        size = sum(one.st_size for one in found.values() if one.st_size <= LARGEST_FILE)
-        if store and (len(found) > MOST_FILES or size > self._most_bytes):
-            has = f"{self.workspace} has {len(found):,} files and {size / 2**20:,.0f} MB"
-            most = f"{MOST_FILES:,} files and {self._most_bytes // 2**20:,} MB (agent.undo_mb)"
-            raise OutsideProblem(f"{has}; the limits are {most}")
-        entries = {}
-        for path, status in found.items():
-            with suppress(FileNotFoundError):  # deleted in the meantime
-                entry = known.entries.get(path)
-                if entry is None or entry.changed_ns != status.st_ctime_ns or not self._has(entry):
-                    entry = self._entry(root + path, status, store=store)
-                entries[path] = entry
-        return Snapshot(entries=entries, left_out=frozenset(left_out))
-
-    def _has(self, entry: Entry) -> bool:
-        """Whether the content of an entry is stored; if so, it is kept for longer."""
-        with suppress(FileNotFoundError):
-            self._touch(self.contents / entry.digest)
-            return True
-        return False
-
-    def _entry(self, place: bytes, status: os.stat_result, *, store: bool) -> Entry:
-        mode, digest = status.st_mode, ""
-        if stat.S_ISDIR(mode):
-            return Entry(stat.S_IFDIR)
-        if stat.S_ISLNK(mode):
-            target = os.readlink(place)  # noqa: PTH115 - in bytes
-            digest = self._content(io.BytesIO(target), store=store)
-        elif status.st_size <= LARGEST_FILE:
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            with suppress(PermissionError), os.fdopen(os.open(place, flags), "rb") as file:
-                digest = self._content(file, store=store)
-        is_fresh = status.st_ctime_ns > time.time_ns() - _FRESH_NS
-        return Entry(mode, digest, 0 if is_fresh else status.st_ctime_ns)
-
-    def _content(self, source: IO[bytes], *, store: bool) -> str:
-        """Return the digest of a content, and store it."""
-        digest = hashlib.sha256()
-        with tempfile.NamedTemporaryFile(dir=self.contents) as copy:
-            while chunk := source.read(_CHUNK):
-                digest.update(chunk)
-                if store:
-                    copy.write(chunk)
-            if store:
-                copy.flush()
-                stored = self.contents / digest.hexdigest()
-                with suppress(FileExistsError):
-                    os.link(copy.name, stored)
-                self._touch(stored)
-        return digest.hexdigest()
-
-
-def _below(root: bytes, left_out: set[bytes]) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Yield files, links and folders; note the folders that are not entered in `left_out`."""
-    cut = len(root)
-    for place, folders, names in os.walk(
-        root, onerror=lambda error: left_out.add(error.filename[cut:])
-    ):
-        before = place[cut:] + b"/" if place[cut:] else b""
-        left_out.update(before + name for name in GENERATED.intersection(folders))
-        folders[:] = [name for name in folders if name not in GENERATED]
-        for name in (*folders, *names):
-            with suppress(FileNotFoundError):
-                status = os.lstat(root + before + name)
-                if stat.S_IFMT(status.st_mode) in (stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK):
-                    yield before + name, status
+    targets: dict[bytes, Entry | None]
+    during: set[bytes]
+    since: set[bytes]
 
 
 class TurnSnapshots:
-    """Takes the snapshots of an agent's turns. If that fails, the turn continues, and `notify`
-    receives the reason once.
+    """Stores the states before and after an agent's turns. If that fails, the turn continues, and
+    `notify` receives the reason once.
     """
 
-    def __init__(self, snapshots: Snapshots, notify: Callable[[str], None]) -> None:
-        self._snapshots, self._notify = snapshots, notify
-        self._prefix, self._turn = "", ""
-        self._before: Snapshot | None = None
-        self._reported = ""
+    def __init__(self, history: WorkTreeHistory, notify: Callable[[str], None]) -> None:
+        self._history, self._notify = history, notify
+        self._session, self._reported, self._is_changed = "", "", False
+        self._run: str | None = None
+        self._last_call_ended = 0.0
 
     def begin(self, session: Session) -> None:
-        """Begin a turn; the snapshot is taken before its first write."""
-        self._prefix, self._turn, self._before = _prefix(session), "", None
+        """Begin a turn; the state is stored before its first write."""
+        self._session, self._run, self._is_changed = session.id, None, False
 
     def guarded(self, tool: Tool) -> Tool:
-        """Wrap a tool that may write, so that its first call in a turn takes a snapshot."""
+        """Wrap a tool that may write, so that its first call in a turn stores the state, and so
+        does a later one before which something else changed files.
+        """
         if tool.reads_only:
             return tool
 
         def run(invocation: Invocation) -> Result:
-            if not self._turn:
-                number = len(self._snapshots.names(self._prefix))
-                self._turn = f"{self._prefix}{number:06}"
-                with self._reporting():
-                    self._before = self._snapshots.take(self._turn + _BEFORE)
-            return tool.run(invocation)
+            with self._reporting():
+                if self._run and self._history.has_changed_since(self._last_call_ended):
+                    self._end_run(self._run)
+                if self._run is None:
+                    self._run = ""
+                    self._run = self._history.begin(self._session)
+            result = tool.run(invocation)
+            self._last_call_ended = time.time()
+            return result
 
         return msgspec.structs.replace(tool, run=run)
 
     def end(self) -> bool:
         """End the turn; return whether it changed something that can be undone."""
-        is_changed, before = False, self._before
-        if before is not None:
+        if self._run:
             with self._reporting():
-                after = self._snapshots.compare(before)
-                self._snapshots.save(self._turn + _AFTER, after)
-                is_changed = bool(_plan([(before, after)], after)[0])
-            self._snapshots.tidy()
-        self._before = None
-        return is_changed
+                self._end_run(self._run)
+        return self._is_changed
+
+    def _end_run(self, run: str) -> None:
+        self._run = None
+        before, after = self._history.end(run, self._session)
+        self._is_changed |= bool(_plan([(before, after)], after).targets)
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -273,79 +127,125 @@ class TurnSnapshots:
                 self._notify(f"Undo is not available: {self._reported.rstrip('.')}.")
 
 
-def undo(snapshots: Snapshots, session: Session, *, dry_run: bool = False) -> Undo:
-    """Revert what a session changed. Raises WrongInput if there is nothing to revert, and
-    OutsideProblem if the snapshots cannot be used.
+def undo(
+    history: WorkTreeHistory, session: Session, calls: Iterable[Call], *, dry_run: bool = False
+) -> Undo:
+    """Revert what a session changed with its calls. Raises WrongInput if there is nothing to
+    revert, and OutsideProblem if the states cannot be used.
     """
-    names = snapshots.names(_prefix(session))
-    if not names:
+    if not history.workspace.is_dir():
+        raise WrongInput(
+            f"The workspace {history.workspace} no longer exists. Create the folder first."
+        )
+    runs = history.runs(session.id)
+    if not runs:
         raise WrongInput(
             f"There is no snapshot of the workspace before the session {session.id}: it wrote "
-            "nothing, it ran without undo (agent.undo), or it is too old (agent.undo_days)."
+            "nothing, it ran without undo (agent.undo) or outside of Journeyman, or it is too old "
+            "(agent.undo_days)."
         )
-    if not snapshots.workspace.is_dir():
-        raise WrongInput(
-            f"The workspace {snapshots.workspace} no longer exists. Create the folder first."
-        )
-    turns: list[tuple[Snapshot, Snapshot | None]] = []
-    for before in (name for name in names if name.endswith(_BEFORE)):
-        after = before.removesuffix(_BEFORE) + _AFTER
-        # A turn that was killed has no snapshot after it.
-        turns.append((snapshots.get(before), snapshots.get(after) if after in names else None))
-    present = snapshots.compare(turns[0][0])
-    targets, since = _plan(turns, present)
+    names = list(runs)
+    if runs[names[-1]][1] is None:  # it was killed: what is there now counts as its end
+        runs[names[-1]] = history.end(names[-1], session.id)
+    states = list(runs.values())
+    present = history.present(states[0][0])
+    targets, during, since = _plan(states, present, _writing_times(calls))
     targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))
-    failed = {} if dry_run else _restore(snapshots, targets)
+    failed = {} if dry_run else _restore(history, targets)
     return Undo(
         session=session.id,
-        workspace=str(snapshots.workspace),
+        workspace=str(history.workspace),
         changes=tuple(
             UndoChange(
                 path=path.decode(errors="replace"),
-                action="delete" if not target else "change" if present.state(path) else "restore",
+                action=_action(target, present.entries.get(path)),
                 failed=failed.get(path, ""),
             )
             for path, target in sorted(targets.items())
         ),
+        changed_during=tuple(path.decode(errors="replace") for path in sorted(during)),
         changed_since=tuple(path.decode(errors="replace") for path in sorted(since)),
+        repository=tuple(_repository_changes(history.workspace, states, present)),
+        diff=f"git --git-dir={shlex.quote(str(history.git_dir))} diff {names[0]}/before:files "
+        f"{names[-1]}/after:files --",
         done=not dry_run,
     )
 
 
-def _plan(
-    turns: Sequence[tuple[Snapshot, Snapshot | None]], present: Snapshot
-) -> tuple[dict[bytes, Entry | None], set[bytes]]:
-    """Return the target of each path, None if it must be removed, and the paths that something else
-    changed after or between the turns. Each turn is the workspace before and after it, None if the
-    turn was killed.
+def _action(target: Entry | None, present: Entry | None) -> Action:
+    if target is None:
+        return "delete"
+    return "restore" if present is None else "change"
+
+
+def _writing_times(calls: Iterable[Call]) -> Times | None:
+    """When calls ran that may write; None if that is not known of all."""
+    times = []
+    for call in calls:
+        if operation_of(call.tool, call.arguments) not in _READING:
+            if call.asked_at is None:
+                return None
+            ended = float("inf") if call.answered_at is None else call.answered_at
+            times.append((call.asked_at - CLOCK_SLACK_S, ended + CLOCK_SLACK_S))
+    return times
+
+
+def _is_own(path: bytes, after: State, times: Times | None) -> bool:
+    """Whether a change of a run was made by a call of the session, as far as that is known. When a
+    path was deleted, or something put into a folder, is not known.
     """
-    targets: dict[bytes, Entry | None] = {}
-    left: dict[bytes, object] = {}
-    since: set[bytes] = set()
-    follows = [*(before for before, _ in turns[1:]), present]
-    for (before, ended), following in zip(turns, follows, strict=True):
+    entry, at = after.entries.get(path), after.changed_ns.get(path)
+    if times is None or entry is None or at is None or stat.S_ISDIR(entry.mode):
+        return times is None or bool(times)
+    return any(begun <= at / 1e9 <= ended for begun, ended in times)
+
+
+def _plan(runs: Sequence[Run], present: State, times: Times | None = None) -> Plan:
+    """Plan to take back what these runs changed while a call was running; None if that may be
+    anything.
+    """
+    plan = Plan({}, set(), set())
+    targets, during, since = plan
+    left: dict[bytes, Entry | None] = {}
+    follows = [*(before for before, _ in runs[1:]), present]
+    for (before, ended), following in zip(runs, follows, strict=True):
         after = ended or following
         for path in before.entries.keys() | after.entries.keys():
-            was = before.state(path)
-            if was == after.state(path):
+            was, became = before.entries.get(path), after.entries.get(path)
+            if was == became or before.says_nothing_about(path):
                 continue
-            if was is None and (_OBJECTS in path or before.says_nothing_about(path)):
-                continue
-            target = targets.setdefault(path, before.entries.get(path))
-            if path in left and was not in (left[path], _state(target)):
-                since.add(path)  # neither as the last turn left it, nor as an earlier undo did
-            left[path] = after.state(path)
+            target = targets.setdefault(path, was)
+            if path in left and was not in (left[path], target):
+                since.add(path)  # neither as the last run left it, nor as an earlier undo did
+            if not _is_own(path, after, times):
+                during.add(path)
+            left[path] = became
     for path, target in list(targets.items()):
-        now = present.state(path)
-        if now == _state(target):
+        now, became = present.entries.get(path), left[path]
+        # An undo that was killed has removed what is of another type, and put nothing there yet.
+        is_half_done = now is None and _type(target) != _type(became) and target and became
+        if now == target:
             del targets[path]
-        elif now != left[path]:
+        elif now != became and not is_half_done:
             since.add(path)
-    since &= targets.keys()
-    return {path: target for path, target in targets.items() if path not in since}, since
+    since &= targets.keys() - during
+    during &= targets.keys()
+    for path in during | since:
+        del targets[path]
+    kept = {path for path in present.entries if targets.get(path, path)} | present.left_out
+    kept |= {folder + b".git" for folder in present.repositories}
+    above = {path[:at] for path in kept for at in range(len(path)) if path[at : at + 1] == b"/"}
+    for path in above & targets.keys():
+        if targets[path] is None:
+            del targets[path]  # a folder in which something stays
+    return plan
 
 
-def _restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dict[bytes, str]:
+def _type(entry: Entry | None) -> int:
+    return 0 if entry is None else stat.S_IFMT(entry.mode)
+
+
+def _restore(history: WorkTreeHistory, targets: Mapping[bytes, Entry | None]) -> dict[bytes, str]:
     """Restore these paths; return those that failed with the reason. Each file is replaced
     atomically, and no link on its path is followed.
     """
@@ -353,10 +253,10 @@ def _restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dic
     steps = ((_clear, path) for path in sorted(targets, reverse=True))
     more = ((_put, path) for path in sorted(targets) if targets[path])
     for step, path in (*steps, *more):
-        place = snapshots.workspace / os.fsdecode(path)
+        place = history.workspace / os.fsdecode(path)
         try:
             with entered(place.parent, create=step is _put) as folder:
-                step(folder, place.name, targets[path], snapshots.contents)
+                step(folder, place.name, targets[path], history)
         except OSError as error:
             is_missing = isinstance(error, FileNotFoundError | NotADirectoryError)
             if step is _put or not is_missing:
@@ -364,38 +264,55 @@ def _restore(snapshots: Snapshots, targets: Mapping[bytes, Entry | None]) -> dic
     return failed
 
 
-def _clear(folder: int, name: str, entry: Entry | None, _contents: Path) -> None:
+def _clear(folder: int, name: str, entry: Entry | None, _history: WorkTreeHistory) -> None:
     """Remove a path that must go or is of another type."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    if entry is not None and stat.S_IFMT(mode) == stat.S_IFMT(entry.mode):
-        return
-    if not stat.S_ISDIR(mode):
-        os.unlink(name, dir_fd=folder)
-        return
-    try:
-        os.rmdir(name, dir_fd=folder)
-    except OSError:
-        if entry is not None:
-            raise  # otherwise the folder stays for files that something else put there
+    if stat.S_IFMT(mode) != _type(entry):
+        (os.rmdir if stat.S_ISDIR(mode) else os.unlink)(name, dir_fd=folder)
 
 
-def _put(folder: int, name: str, entry: Entry | None, contents: Path) -> None:
+def _put(folder: int, name: str, entry: Entry | None, history: WorkTreeHistory) -> None:
     assert entry is not None
     if stat.S_ISDIR(entry.mode):
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
-    elif not entry.digest:
-        raise OSError(errno.EFBIG, "its content was not stored, or was too large")
+    elif not entry.is_stored:
+        raise OSError(errno.EFBIG, "it was too large to be kept")
     elif stat.S_ISLNK(entry.mode):
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)
-        target = (contents / entry.digest).read_bytes()
-        os.symlink(target, os.fsencode(name), dir_fd=folder)
+        temporary = f".{secrets.token_hex(8)}{UNFINISHED}"
+        os.symlink(history.content(entry), os.fsencode(temporary), dir_fd=folder)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     else:
-        with (contents / entry.digest).open("rb") as file:
-            put_file(folder, name, file, mode=stat.S_IMODE(entry.mode))
+        content = io.BytesIO(history.content(entry))
+        put_file(folder, name, content, mode=stat.S_IMODE(entry.mode))
 
 
-def _prefix(session: Session) -> str:
-    """How the names of the snapshots of a session begin."""
-    return f"{hashlib.sha256(session.id.encode()).hexdigest()[:24]}-"
+def _repository_changes(workspace: Path, runs: Sequence[Run], present: State) -> Iterator[str]:
+    """Yield what became of the commits, branches and the index of each repository during a run."""
+    follows = [*(before for before, _ in runs[1:]), present]
+    for (before, ended), following in zip(runs, follows, strict=True):
+        after = ended or following
+        for name in sorted(before.repositories.keys() | after.repositories.keys()):
+            states = (each.repositories.get(name, {}) for each in (before, after, present))
+            for line in _ref_changes(workspace / os.fsdecode(name), *states):
+                yield f"{os.fsdecode(name)}: {line}" if name else line
+
+
+def _ref_changes(folder: Path, was: Refs, became: Refs, now: Refs) -> Iterator[str]:
+    if not (was and became):
+        if was or became:
+            yield f"the repository was {'deleted' if was else 'created'}"
+        return
+    moved = [ref for ref in sorted(was.keys() | became.keys()) if was.get(ref) != became.get(ref)]
+    for ref in moved:
+        old, new, present = (each.get(ref, "nothing") for each in (was, became, now))
+        if ref == "index" and moved == ["index"] and present == new:
+            yield "what is staged for the next commit was changed"
+        if ref == "index" or present == old:
+            continue
+        yield f"{ref} moved from {old} to {new}"
+        if "nothing" not in (old, new) and ref != "HEAD":
+            made = ask_git(folder, "rev-list", "--oneline", f"{old}..{new}")
+            yield from (f"  {commit}" for commit in made.splitlines())
+        if ref == became["HEAD"] == now.get("HEAD") and present == new and old != "nothing":
+            yield f"  to take this back too: git reset {old}"

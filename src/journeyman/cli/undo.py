@@ -27,8 +27,8 @@ _LABELS: dict[str, tuple[str, str]] = {
 def undo(journeyman: Journeyman, *, session: str, dry_run: bool, yes: bool, as_json: bool) -> Undo:
     """Restore the files that a run changed or deleted, and delete those that it created.
 
-    Shows what would change and asks for confirmation. Files that the run did not touch, or that
-    something else changed after it, are not changed.
+    Shows what would change and asks for confirmation. Files that something else changed, during the
+    run or after it, stay as they are; so do commits, branches and the index.
 
     Examples:
       journeyman undo 20261116-081500-3fa2b1 --dry-run
@@ -57,20 +57,25 @@ def undo(journeyman: Journeyman, *, session: str, dry_run: bool, yes: bool, as_j
 
 
 def _show(console: Console, plan: Undo) -> None:
-    if plan.changed_since:
-        files = formatting.join_names(plan.changed_since, 5)
-        console.print(Text(readable(f"Changed after the run, so they stay as they are: {files}")))
+    left = {"during": plan.changed_during, "after": plan.changed_since}
+    for when, paths in left.items():
+        if paths:
+            files = formatting.join_names(paths, _MAX_SHOWN)
+            said = f"Changed by something else {when} the run, so they stay as they are: {files}"
+            console.print(Text(readable(said)))
+    if plan.repository:
+        console.print("Commits, branches and the index stay as they are. What became of them:")
+    for told in plan.repository:
+        console.print(Text(f"  {readable(told)}"))
     if not plan.changes:
         console.print("Nothing to change: the files are already in their earlier state.")
-        return
-    outside_git = [change for change in plan.changes if not change.path.startswith(".git/")]
-    for change in outside_git[:_MAX_SHOWN]:
+    for change in plan.changes[:_MAX_SHOWN]:
         label, style = _LABELS[change.action]
         line = Text(f"  {label:<12}", style=style)
         console.print(line.append(readable(change.path), style="default"))
-    formatting.print_remainder(console, len(outside_git), _MAX_SHOWN, "")
-    if in_git := len(plan.changes) - len(outside_git):
-        console.print(f"  and {formatting.pluralize(in_git, 'file')} in the git repository (.git)")
-    counts = Counter(_LABELS[change.action][0] for change in plan.changes)
-    labels = (label for label, _ in _LABELS.values() if counts[label])
-    console.print(", ".join(f"{counts[label]:,} to {label}" for label in labels))
+    formatting.print_remainder(console, len(plan.changes), _MAX_SHOWN, "")
+    if counts := Counter(_LABELS[change.action][0] for change in plan.changes):
+        labels = (label for label, _ in _LABELS.values() if counts[label])
+        console.print(", ".join(f"{counts[label]:,} to {label}" for label in labels))
+    if any(left.values()):
+        click.echo(f"To see what the run changed: {readable(plan.diff)}")

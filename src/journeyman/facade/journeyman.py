@@ -136,12 +136,12 @@ class Journeyman(ExperienceFacade):
         return self._agents.review(session_id, model, cancelled=cancelled, platform=platform)
 
     def undo(self, session_id: str, *, dry_run: bool = False) -> "Undo":
-        """Undo what a session of `run` changed in its workspace; `dry_run` only reports it."""
+        """Undo what a session changed in its workspace; `dry_run` only reports it."""
         from journeyman.agent.undo import undo
 
         session = self.sessions.get(session_id).session
-        snapshots = self._agents.snapshots(Path(session.cwd))
-        return undo(snapshots, session, dry_run=dry_run)
+        calls = self.sessions.calls(session.id)
+        return undo(self._agents.history(Path(session.cwd)), session, calls, dry_run=dry_run)
 
     def diagnose(self) -> "list[Finding]":
         """Check this installation: what is there, what works and what to fix."""

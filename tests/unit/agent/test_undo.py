@@ -2,14 +2,16 @@
 
 import hashlib
 import os
-import random
+import re
+import shlex
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,11 @@ from tests.tables import table
 
 from journeyman import Journeyman
 from journeyman.agent.tools.tool import Invocation, Result, worked
-from journeyman.agent.undo import LARGEST_FILE, Snapshots, TurnSnapshots, undo
-from journeyman.records import Session, SessionId
-from journeyman.records.errors import OutsideProblem
+from journeyman.agent.undo import CLOCK_SLACK_S, TurnSnapshots, Undo
+from journeyman.agent.undo import undo as undo_session
+from journeyman.agent.work_tree import LARGEST_FILE, WorkTreeHistory
+from journeyman.records import Call, Session, SessionId
+from journeyman.records.errors import OutsideProblem, WrongInput
 from journeyman.testing import ScriptedModel, calls, says
 
 GIT = shutil.which("git")
@@ -54,10 +58,6 @@ def tree(folder: Path) -> dict[str, tuple[str, int, str]]:
     return found
 
 
-def without_objects(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: one for name, one in found.items() if ".git/objects" not in name}
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
@@ -73,18 +73,45 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def snapshots(workspace: Path, tmp_path: Path) -> Snapshots:
-    return new_snapshots(tmp_path / "home" / "undo", workspace)
+def history(workspace: Path, tmp_path: Path) -> WorkTreeHistory:
+    return new_history(tmp_path / "home" / "undo", workspace)
 
 
-def new_snapshots(folder: Path, workspace: Path, **options: Any) -> Snapshots:
+def new_history(folder: Path, workspace: Path, **options: Any) -> WorkTreeHistory:
     defaults = {"most_bytes": 2**30, "days": 14, "clock": time.time}
-    return Snapshots(folder, workspace, **defaults | options)
+    return WorkTreeHistory(folder, workspace, **defaults | options)
 
 
-def turn(snapshots: Snapshots, change: Callable[[], object], *, is_killed: bool = False) -> None:
+@contextmanager
+def new_case(folder: Path, name: str) -> Iterator[tuple[Path, WorkTreeHistory]]:
+    """A workspace and its history for one case of a table."""
+    folder /= hashlib.sha256(name.encode()).hexdigest()[:8]
+    folder.mkdir()
+    place = workspace.__wrapped__(folder)  # type: ignore[attr-defined]
+    yield place, new_history(folder / "undo", place)
+
+
+RUNNING = Call(id="c", tool="terminal", asked_at=0.0)
+"""A call that began long ago and has not ended."""
+
+
+def ended_call(folder: Path) -> Call:
+    """A call that just ended; what changes from now on changed after it."""
+    now, probe = time.time(), folder / "probe"
+    while not probe.exists() or probe.stat().st_ctime <= now:
+        probe.touch()  # the clock of files ticks slowly
+    return Call(id="c", tool="terminal", asked_at=0.0, answered_at=now - CLOCK_SLACK_S)
+
+
+def undo(history: WorkTreeHistory, *calls: Call, dry_run: bool = False) -> Undo:
+    return undo_session(history, SESSION, calls or [RUNNING], dry_run=dry_run)
+
+
+def turn(
+    history: WorkTreeHistory, change: Callable[[], object], *, is_killed: bool = False
+) -> None:
     """Run a turn of the session that makes a change."""
-    turns = TurnSnapshots(snapshots, pytest.fail)
+    turns = TurnSnapshots(history, pytest.fail)
     turns.begin(SESSION)
 
     def run(_invocation: Invocation) -> Result:
@@ -122,176 +149,245 @@ COMMANDS = {
 
 @table("command", COMMANDS.values(), ids=COMMANDS)
 def test_undo_restores_the_workspace_exactly(tmp_path: Path, command: str) -> None:
-    folder = tmp_path / hashlib.sha256(command.encode()).hexdigest()[:8]
-    folder.mkdir()
-    place = workspace.__wrapped__(folder)  # type: ignore[attr-defined]
-    snapshots = new_snapshots(folder / "undo", place)
-    before = tree(place)
-    turn(snapshots, shell(place, command))
-    after = tree(place)
-    assert after != before
-    seen = undo(snapshots, SESSION, dry_run=True)
-    assert not seen.done
-    assert tree(place) == after
-    done = undo(snapshots, SESSION)
-    assert done.changes == seen.changes
-    assert done.done
-    assert not any(one.failed for one in done.changes)
-    assert tree(place) == before
-    assert not undo(snapshots, SESSION).changes
+    with new_case(tmp_path, command) as (place, history):
+        before = tree(place)
+        turn(history, shell(place, command))
+        after = tree(place)
+        assert after != before
+        seen = undo(history, dry_run=True)
+        assert not seen.done
+        assert tree(place) == after
+        done = undo(history)
+        assert done.changes == seen.changes
+        assert done.done
+        assert not any(one.failed for one in done.changes)
+        assert tree(place) == before
+        assert not undo(history).changes
 
 
-def test_unusual_file_names_are_restored(snapshots: Snapshots, workspace: Path) -> None:
-    names = [b"\xff\xfe", b'quo"te', b"back\\slash", b"  blank ", b"-rf", b".GIT", b"line\nend"]
+def test_unusual_file_names_are_restored(history: WorkTreeHistory, workspace: Path) -> None:
+    names = [b"\xff\xfe", b'quo"te', b"back\\slash", b"  blank ", b"-rf", b"git~1", b"line\nend"]
     for name in names:
         Path(os.fsdecode(os.fsencode(workspace) + b"/" + name)).write_bytes(name)
     before = tree(workspace)
-    turn(snapshots, lambda: [path.unlink() for path in workspace.iterdir() if path.is_file()])
-    undo(snapshots, SESSION)
+    turn(history, lambda: [path.unlink() for path in workspace.iterdir() if path.is_file()])
+    undo(history)
     assert tree(workspace) == before
 
 
 class TestChangesByOthers:
-    def test_files_the_session_did_not_touch_are_kept(
-        self, snapshots: Snapshots, workspace: Path
+    @table(
+        ("run", "others", "left", "restored"),
+        [
+            ("echo 2 > src/main.py", ("", "echo mine > run.sh; touch mine"), "", "src/main.py"),
+            ("echo 2 > src/main.py", ("", "echo mine >> src/main.py"), "since src/main.py", ""),
+            ("echo 2 > src/main.py", ("echo mine >> run.sh", ""), "during run.sh", "src/main.py"),
+            ("echo 2 > src/main.py", ("echo mine >> src/main.py", ""), "during src/main.py", ""),
+            ("", ("touch mine", ""), "during mine", ""),
+            ("mkdir made; echo 1 > made/x", ("", "touch made/mine"), "", "made/x"),
+            ("rm run.sh", ("", "echo mine > run.sh"), "since run.sh", ""),
+            ("touch made", ("", "rm made"), "", ""),
+        ],
+    )
+    def test_what_something_else_changed_is_named_and_stays(
+        self, tmp_path: Path, run: str, others: tuple[str, str], left: str, restored: str
     ) -> None:
-        turn(snapshots, shell(workspace, "echo 2 > src/main.py"))
-        (workspace / "run.sh").write_text("mine")
-        (workspace / "mine.txt").write_text("mine")
-        done = undo(snapshots, SESSION)
-        assert [one.path for one in done.changes] == ["src/main.py"]
-        assert not done.changed_since
-        assert (workspace / "run.sh").read_text() == "mine"
-        assert (workspace / "mine.txt").exists()
+        with new_case(tmp_path, f"{run}{others}") as (place, history):
+            before, name = tree(place), history.begin("s1")
+            shell(place, run)()
+            call = ended_call(tmp_path)
+            shell(place, others[0])()
+            history.end(name, "s1")
+            shell(place, others[1])()
+            typed = tree(place)
+            done = undo(history, call)
+            told = [f"during {path}" for path in done.changed_during]
+            told += [f"since {path}" for path in done.changed_since]
+            assert " ".join(told) == left
+            assert [one.path for one in done.changes] == restored.split()
+            expected = typed | {path: before[path] for path in restored.split() if path in before}
+            expected = {path: one for path, one in expected.items() if path != "made/x"}
+            assert tree(place) == expected
+            if told:  # what to do: look at what the run changed
+                shown = subprocess.check_output(
+                    [*shlex.split(done.diff), *left.split()[1:]], cwd=place
+                )
+                assert b"+2" in shown or b"mine" in shown or b"deleted" in shown
 
-    def test_files_changed_by_both_are_kept_and_listed(
-        self, snapshots: Snapshots, workspace: Path
+    def test_a_session_that_only_read_changed_nothing(
+        self, history: WorkTreeHistory, workspace: Path
     ) -> None:
-        turn(snapshots, shell(workspace, "echo 2 > src/main.py; echo 2 > run.sh; mkdir made"))
-        (workspace / "src" / "main.py").write_text("mine")
-        (workspace / "made" / "mine").write_text("mine")
-        done = undo(snapshots, SESSION)
-        assert done.changed_since == ("src/main.py",)
-        assert (workspace / "src" / "main.py").read_text() == "mine"
-        assert (workspace / "run.sh").read_text() == "#!/bin/sh\n"
-        assert (workspace / "made" / "mine").exists()
+        turn(history, shell(workspace, "echo 2 > run.sh; rm src/main.py"))
+        done = undo(history, Call(id="c", tool="read_file", asked_at=0.0))
+        assert (done.changes, done.changed_during) == ((), ("run.sh", "src/main.py"))
 
     def test_lines_typed_between_two_turns_are_kept(
-        self, snapshots: Snapshots, workspace: Path
+        self, history: WorkTreeHistory, workspace: Path
     ) -> None:
         main = workspace / "src" / "main.py"
-        turn(snapshots, shell(workspace, "echo 2 > src/main.py"))
+        turn(history, shell(workspace, "echo 2 > src/main.py"))
         main.write_text("mine")
-        turn(snapshots, shell(workspace, "echo 3 >> src/main.py"))
-        assert undo(snapshots, SESSION).changed_since == ("src/main.py",)
+        turn(history, shell(workspace, "echo 3 >> src/main.py"))
+        assert undo(history).changed_since == ("src/main.py",)
         assert main.read_text() == "mine3\n"
 
-    def test_killed_turn_owns_all_later_changes(
-        self, snapshots: Snapshots, workspace: Path
+    def test_lines_typed_between_two_calls_are_kept(
+        self, history: WorkTreeHistory, workspace: Path, tmp_path: Path
     ) -> None:
-        turn(snapshots, shell(workspace, "echo 2 > src/main.py"), is_killed=True)
+        main, ended = workspace / "src" / "main.py", list[Call]()
+
+        def first() -> None:
+            main.write_text("print(2)\n")
+
+        def second() -> None:
+            main.write_text(main.read_text() + "print(3)\n")
+
+        turns = TurnSnapshots(history, pytest.fail)
+        turns.begin(SESSION)
+        for change in (first, second):
+            ended.append(ended_call(tmp_path))
+            guarded = turns.guarded(tool("write", lambda _: worked(done=change())))  # noqa: B023
+            guarded.run(Invocation(call_id="c", arguments={}))
+            ended.append(ended_call(tmp_path))
+            if change is first:
+                main.write_text(main.read_text() + "mine\n")
+        assert turns.end()
+        began = ended[2].answered_at
+        assert began is not None
+        later = Call(id="d", tool="terminal", asked_at=began + 2 * CLOCK_SLACK_S)
+        done = undo(history, ended[1], later)
+        assert (done.changes, done.changed_during) == ((), ("src/main.py",))
+        assert "mine" in main.read_text()
+
+    def test_killed_run_owns_what_changed_until_the_first_undo(
+        self, history: WorkTreeHistory, workspace: Path
+    ) -> None:
+        turn(history, shell(workspace, "echo 2 > src/main.py"), is_killed=True)
         (workspace / "run.sh").write_text("mine")
-        done = undo(snapshots, SESSION)
-        assert {one.path for one in done.changes} == {"src/main.py", "run.sh"}
+        seen = undo(history, dry_run=True)
+        assert {one.path for one in seen.changes} == {"src/main.py", "run.sh"}
+        (workspace / "run.sh").write_text("mine again")
+        assert undo(history).changed_since == ("run.sh",)
+
+    def test_session_that_is_known_only_after_the_run(
+        self, history: WorkTreeHistory, workspace: Path
+    ) -> None:
+        before, run = tree(workspace), history.begin()
+        shell(workspace, "rm -r src; touch new")()
+        with pytest.raises(WrongInput, match="There is no snapshot"):
+            undo(history)
+        history.end(run, "s1")
+        undo(history)
+        assert tree(workspace) == before
 
 
-class TestGit:
-    def test_repository_state_is_restored(self, snapshots: Snapshots, workspace: Path) -> None:
-        """Commits, branches, hooks and configuration are restored; objects are never removed."""
-        git(workspace, "init", "-q", "-b", "main")
-        git(workspace, "add", ".")
-        git(workspace, "commit", "-qm", "one")
-        before, head = without_objects(tree(workspace)), git(workspace, "rev-parse", "HEAD")
-
-        def work() -> None:
-            (workspace / "src" / "main.py").write_text("print(2)\n")
-            git(workspace, "commit", "-qam", "two")
-            git(workspace, "branch", "other")
-            git(workspace, "config", "core.editor", "x")
-            (workspace / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n")
-            git(workspace, "tag", "v1")
-
-        turn(snapshots, work)
-        later = git(workspace, "rev-parse", "HEAD")
-        undo(snapshots, SESSION)
-        assert without_objects(tree(workspace)) == before
-        assert git(workspace, "rev-parse", "HEAD") == head
-        assert git(workspace, "status", "--porcelain") == ""
-        assert git(workspace, "cat-file", "-t", later) == "commit"
-        git(workspace, "fsck", "--strict")
-
+class TestRepository:
     @table(
-        "command",
-        ["rm -rf .git", "git gc -q --prune=now", "rm -rf .git/objects/*", "git reset -q HEAD~1"],
+        ("run", "after", "told"),
+        [
+            (
+                "echo 2 > f; git commit -qam agent",
+                "",
+                "refs/heads/main moved from # to #|  # agent|  to take this back too: git reset #",
+            ),
+            (
+                "echo 2 > f; git commit -qam agent",
+                "echo mine > g; git add g; git commit -qm person",
+                "refs/heads/main moved from # to #|  # agent",
+            ),
+            ("echo 2 > f; git commit -qam agent", "git reset -q --hard HEAD~1", ""),
+            (
+                "git switch -qc other; echo 2 > f; git commit -qam agent",
+                "",
+                "HEAD moved from refs/heads/main to refs/heads/other"
+                "|refs/heads/other moved from nothing to #",
+            ),
+            ("git branch -D old -q; echo 2 > f", "", "refs/heads/old moved from # to nothing"),
+            ("echo 2 > f; git add f", "", "what is staged for the next commit was changed"),
+            ("echo 2 > f; git stash -q", "", "refs/stash moved from nothing to #"),
+            ("rm -rf .git; echo 2 > f", "", "the repository was deleted"),
+            ("git init -q sub; echo 2 > f", "", "sub/: the repository was created"),
+        ],
     )
-    def test_lost_history_is_restored(self, tmp_path: Path, command: str) -> None:
-        folder = tmp_path / hashlib.sha256(command.encode()).hexdigest()[:8]
-        folder.mkdir()
-        git(folder, "init", "-q", "-b", "main")
-        for name in ("a", "b"):
-            (folder / name).write_text(name)
-            git(folder, "add", ".")
-            git(folder, "commit", "-qm", name)
-        before = tree(folder)
-        snapshots = new_snapshots(tmp_path / "undo", folder)
-        turn(snapshots, shell(folder, command))
-        undo(snapshots, SESSION)
-        assert before.items() <= tree(folder).items()
-        assert git(folder, "log", "--format=%s") == "b\na"
-        git(folder, "fsck", "--strict")
+    def test_repository_is_named_and_never_changed(
+        self, tmp_path: Path, run: str, after: str, told: str
+    ) -> None:
+        with new_case(tmp_path, f"{run}|{after}") as (place, history):
+            git(place, "init", "-q", "-b", "main")
+            for name in ("user.name", "user.email"):
+                git(place, "config", name, "a@example.com")
+            (place / "f").write_text("1\n")
+            git(place, "add", "f")
+            git(place, "commit", "-qm", "one")
+            git(place, "branch", "old")
+            turn(history, shell(place, run))
+            shell(place, after)()
+            repository = tree(place / ".git")
+            done = undo(history)
+            lines = [re.sub(r"\b[0-9a-f]{7,40}\b", "#", line) for line in done.repository]
+            assert "|".join(lines) == told
+            assert tree(place / ".git") == repository
+            assert (place / "f").read_text() == "1\n"
 
-    def test_submodules_worktrees_and_nested_repositories(
-        self, snapshots: Snapshots, workspace: Path, tmp_path: Path
+    def test_contents_of_submodules_worktrees_and_nested_repositories(
+        self, history: WorkTreeHistory, workspace: Path, tmp_path: Path
     ) -> None:
         other = tmp_path / "other"
-        for folder in (other, workspace, workspace / "nested"):
+        for folder in (other, workspace, workspace / "nested", workspace / "unborn"):
             folder.mkdir(exist_ok=True)
             git(folder, "init", "-q")
             (folder / "file").write_text("text")
-            git(folder, "add", "file")
-            git(folder, "commit", "-qm", "one")
+            if folder.name != "unborn":
+                git(folder, "add", "file")
+                git(folder, "commit", "-qm", "one")
         allow = ("-c", "protocol.file.allow=always")
         git(workspace, *allow, "submodule", "add", "-q", str(other), "sub")
         git(workspace, "worktree", "add", "-q", str(workspace / "tree"))
         before = tree(workspace)
-        turn(snapshots, shell(workspace, "rm -rf nested sub tree .git/modules; echo 1 > file"))
-        undo(snapshots, SESSION)
+        turn(history, shell(workspace, "rm nested/file sub/file tree/file; echo 1 > unborn/file"))
+        done = undo(history)
+        assert (len(done.changes), done.repository) == (4, ())
         assert tree(workspace) == before
 
-    def test_git_configuration_of_the_project_has_no_effect(
-        self, snapshots: Snapshots, workspace: Path
+    def test_attributes_and_configuration_of_the_project_have_no_effect(
+        self, history: WorkTreeHistory, workspace: Path
     ) -> None:
         git(workspace, "init", "-q")
         touched = workspace.parent / "touched"
         git(workspace, "config", "filter.x.clean", f"touch {touched}")
         git(workspace, "config", "core.fsmonitor", f"touch {touched}")
-        (workspace / ".gitattributes").write_text("* text=auto filter=x ident eol=crlf\n")
+        every = "* text=auto filter=x ident eol=crlf working-tree-encoding=UTF-16\n"
+        (workspace / ".gitattributes").write_text(every)
         (workspace / "crlf").write_bytes(b"a\r\n$Id$\n")
         before = tree(workspace)
-        turn(snapshots, shell(workspace, "rm crlf; echo 1 > run.sh"))
-        undo(snapshots, SESSION)
+        turn(history, shell(workspace, "rm crlf; echo 1 > run.sh"))
+        undo(history)
         assert tree(workspace) == before
         assert not touched.exists()
 
 
 class TestLimits:
-    def test_generated_folders_are_neither_restored_nor_removed(
-        self, snapshots: Snapshots, workspace: Path
+    def test_generated_and_ignored_folders_are_left_alone_and_ignored_files_are_not(
+        self, history: WorkTreeHistory, workspace: Path
     ) -> None:
-        (workspace / "node_modules").mkdir()
-        (workspace / "node_modules" / "a").write_text("x")
-        (workspace / ".gitignore").write_text(".env\n")
-        turn(snapshots, shell(workspace, "rm node_modules/a .env; touch node_modules/b"))
-        assert [one.path for one in undo(snapshots, SESSION).changes] == [".env"]
-        assert [one.name for one in (workspace / "node_modules").iterdir()] == ["b"]
+        git(workspace, "init", "-q")
+        for name in ("node_modules", "built"):
+            (workspace / name).mkdir()
+            (workspace / name / "a").write_text("x")
+        (workspace / ".gitignore").write_text(".env\nbuilt/\n")
+        turn(history, shell(workspace, "rm */a .env; touch built/b; echo src >> .gitignore"))
+        assert [one.path for one in undo(history).changes] == [".env", ".gitignore"]
+        assert [one.name for one in (workspace / "built").iterdir()] == ["b"]
+        turn(history, shell(workspace, "echo 'src/' >> .gitignore; rm src/main.py"))
+        assert "src/main.py" in [one.path for one in undo(history).changes]
 
     def test_content_of_a_very_large_file_is_not_stored(
-        self, snapshots: Snapshots, workspace: Path
+        self, history: WorkTreeHistory, workspace: Path
     ) -> None:
         with (workspace / "large").open("wb") as file:
             file.truncate(LARGEST_FILE + 1)
-        turn(snapshots, shell(workspace, "rm large; echo 2 > src/main.py"))
-        done = undo(snapshots, SESSION)
+        turn(history, shell(workspace, "rm large; echo 2 > src/main.py"))
+        done = undo(history)
         assert [(one.path, bool(one.failed)) for one in done.changes] == [
             ("large", True),
             ("src/main.py", False),
@@ -301,80 +397,91 @@ class TestLimits:
         self, workspace: Path, tmp_path: Path
     ) -> None:
         (workspace / "data").write_bytes(b"x" * 3_000_000)
-        small = new_snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
+        small = new_history(tmp_path / "undo", workspace, most_bytes=2**20)
         with pytest.raises(OutsideProblem, match="3 MB; the limits"):
-            small.take("x-1")
+            small.begin()
 
     def test_growth_beyond_the_limit_is_undone(self, workspace: Path, tmp_path: Path) -> None:
-        small = new_snapshots(tmp_path / "undo", workspace, most_bytes=2**20)
+        small = new_history(tmp_path / "undo", workspace, most_bytes=2**20)
         before = tree(workspace)
-        grow = "for n in 1 2 3 4; do head -c 1000000 /dev/urandom > $n; done; cp 1 src/main.py"
-        turn(small, shell(workspace, grow))
-        undo(small, SESSION)
+        turn(small, shell(workspace, "head -c 5000000 /dev/urandom > new; cp new src/main.py"))
+        undo(small)
         assert tree(workspace) == before
 
-    def test_old_snapshots_are_removed(self, workspace: Path, tmp_path: Path) -> None:
-        now = time.time()
-        snapshots = new_snapshots(tmp_path / "undo", workspace, days=3, clock=lambda: now)
-        snapshots.take("x-1")
-        old = (workspace / "run.sh").read_bytes()
-        (workspace / "run.sh").write_bytes(b"new")
-        later = new_snapshots(tmp_path / "undo", workspace, days=3, clock=lambda: now + 4 * 86_400)
-        later.take("x-2")
-        later.tidy()
-        assert later.names("x-") == ["x-2"]
-        contents = [path.read_bytes() for path in later.contents.iterdir()]
-        assert b"new" in contents
-        assert old not in contents
+    def test_old_states_are_removed(self, workspace: Path, tmp_path: Path) -> None:
+        start, day = time.time(), 86_400
+        stored = {}
+        other = tmp_path / "other"
+        other.mkdir()
+        new_history(tmp_path / "undo", other, clock=lambda: start - day).begin()
+        for days in (0, 4):
+            history = new_history(
+                tmp_path / "undo", workspace, days=3, clock=lambda days=days: start + days * day
+            )
+            (workspace / "run.sh").write_text(f"{days}")
+            history.end(history.begin(), f"s{days}")
+            stored[days] = history.runs("s0").keys() | history.runs("s4").keys()
+        assert (len(stored[0]), len(stored[4])) == (1, 1)
+        assert [*(tmp_path / "undo").iterdir()] == [history.git_dir]
+        known = git(history.git_dir, "cat-file", "--batch-all-objects", "--batch-check")
+        assert hashlib.sha1(b"blob 1\x000", usedforsecurity=False).hexdigest() not in known
+        assert hashlib.sha1(b"blob 1\x004", usedforsecurity=False).hexdigest() in known
 
 
 def test_link_placed_after_the_session_is_not_followed(
-    snapshots: Snapshots, workspace: Path
+    history: WorkTreeHistory, workspace: Path
 ) -> None:
     outside = workspace.parent / "outside"
     outside.mkdir()
-    turn(snapshots, shell(workspace, "echo 2 > src/main.py"))
+    turn(history, shell(workspace, "echo 2 > src/main.py"))
     shutil.rmtree(workspace / "src")
     (workspace / "src").symlink_to(outside)
-    done = undo(snapshots, SESSION)
+    done = undo(history)
     assert "src/main.py" in done.changed_since
     assert list(outside.iterdir()) == []
 
 
-def test_snapshots_are_private_to_the_owner(snapshots: Snapshots) -> None:
-    snapshots.take("x-1")
-    folder = snapshots.contents.parent
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+def test_states_are_private_to_the_owner(history: WorkTreeHistory) -> None:
+    history.begin()
+    assert stat.S_IMODE(history.git_dir.stat().st_mode) == 0o700
+
+
+def test_lock_that_a_killed_process_left_does_not_matter(
+    history: WorkTreeHistory, workspace: Path
+) -> None:
+    before = tree(workspace)
+    turn(history, shell(workspace, "rm -r src"))
+    (history.git_dir / "index.lock").touch()
+    undo(history)
+    assert tree(workspace) == before
 
 
 _LOOP = """
 import sys
 from pathlib import Path
-from journeyman.agent.undo import Snapshots, undo
-from journeyman.records import Session
-snapshots = Snapshots(
+from journeyman.agent.undo import undo
+from journeyman.agent.work_tree import WorkTreeHistory
+from journeyman.records import Call, Session
+history = WorkTreeHistory(
     Path(sys.argv[1]), Path(sys.argv[2]), most_bytes=2**30, days=14, clock=lambda: 1e9
 )
-print("go", flush=True)
-undo(snapshots, Session(id="s1", source="journeyman"))
+calls = [Call(id="c", tool="terminal", asked_at=0.0)]
+undo(history, Session(id="s1", source="journeyman"), calls)
 """
 
 
-def test_kill_at_any_moment_loses_nothing(snapshots: Snapshots, workspace: Path) -> None:
+def test_undo_completes_one_that_was_killed(history: WorkTreeHistory, workspace: Path) -> None:
     for number in range(60):
         (workspace / "src" / f"{number}.py").write_text("x" * number * 100)
     before = tree(workspace)
-    chance = random.Random(7)
-    for _ in range(6):
-        turn(snapshots, shell(workspace, "rm -r src; echo 2 > run.sh; mkdir new; echo 1 > new/x"))
-        folder = snapshots.contents.parent.parent
-        arguments = [sys.executable, "-c", _LOOP, str(folder), str(workspace)]
+    for moment in range(6):
+        turn(history, shell(workspace, "rm -r src/* run.sh; mkdir new run.sh; mv link src/0.py"))
+        arguments = [sys.executable, "-c", _LOOP, str(history.git_dir.parent), str(workspace)]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(chance.random() * 0.02)
+            while len([*(workspace / "src").iterdir()]) < 10 * moment and process.poll() is None:
+                pass
             process.send_signal(signal.SIGKILL)
-        undo(snapshots, SESSION)
+        undo(history)
         assert tree(workspace) == before
 
 
@@ -408,6 +515,18 @@ class TestAgent:
         assert not (workspace / "src").exists()
         assert len(notices) == 1
         assert notices[0].startswith("Undo is not available: ")
+
+    def test_work_continues_without_git(
+        self, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "bin").mkdir()
+        for name in ("sh", "bash", "rm"):
+            (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "")
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+        notices: list[str] = []
+        self.run(tmp_path / "home", workspace, "rm -r src", tell=notices.append)
+        assert not (workspace / "src").exists()
+        assert notices == ["Undo is not available: git is not installed. Install git."]
 
     def test_undo_command(self, tmp_path: Path, workspace: Path) -> None:
         home, before = tmp_path / "home", tree(workspace)
