@@ -161,6 +161,7 @@ def _host_runner(
         owner=options["owner"],
         warm=options["warm"] == "auto",
         approver=None if options["hold"] else display.ask,
+        notify=display.notify,
     )
 
 

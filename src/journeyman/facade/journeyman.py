@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from journeyman.agent.review.reviewer import ReviewResult
     from journeyman.agent.turn import Limits, Turn
     from journeyman.agent.undo import Undo
+    from journeyman.agent.work_tree import WorkTreeHistory
     from journeyman.facade.finding import Finding
     from journeyman.gate.decision import Approver
     from journeyman.jobs.guard import ModelRoute
@@ -141,7 +142,11 @@ class Journeyman(ExperienceFacade):
 
         session = self.sessions.get(session_id).session
         calls = self.sessions.calls(session.id)
-        return undo(self._agents.history(Path(session.cwd)), session, calls, dry_run=dry_run)
+        return undo(self.work_tree(Path(session.cwd)), session, calls, dry_run=dry_run)
+
+    def work_tree(self, folder: Path) -> "WorkTreeHistory":
+        """The states of a folder before and after runs, for undo."""
+        return self._agents.history(folder.resolve())
 
     def diagnose(self) -> "list[Finding]":
         """Check this installation: what is there, what works and what to fix."""

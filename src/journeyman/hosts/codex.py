@@ -77,6 +77,7 @@ class Codex(HostPage):
         "CODEX_TOOL_CALL_ID",
         "CODEX_VERSION",
     )
+    needs_trust = True
     install = "npm install -g @openai/codex"
     log_in = "codex login"
 

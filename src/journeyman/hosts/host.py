@@ -128,6 +128,8 @@ class HostPage:
     folder: str
     file: str
     nested: tuple[str, ...] = ()
+    needs_trust: bool = False
+    """Whether installed hooks run only if a person has trusted them."""
     install: str
     """How to get it."""
     log_in: str

@@ -134,14 +134,15 @@ class SessionOpenings:
         can be said `before_calls`. It is empty for a session that has begun, unless it missed its
         text.
         """
-        record = self._kept.find(host, session)
-        if (record and record.reason != LATE) or self._held_out(host, session):
-            return ""
+        # To its end: hooks may stand twice in a host, and ask at the same time.
         with self._reserved(ends):
+            record = self._kept.find(host, session)
+            if (record and record.reason != LATE) or self._held_out(host, session):
+                return ""
             opening = self._for_project(cwd, before_calls=before_calls)
-        if opening.is_empty:
-            self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
-        return self._given(host, session, opening, ends)
+            if opening.is_empty:
+                self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
+            return self._given(host, session, opening, ends)
 
     def for_run(self, cwd: str, task: str) -> Opening:
         """Return the opening of a run whose host shows it only as a text: what recurs in the
@@ -164,14 +165,14 @@ class SessionOpenings:
         is empty for a session whose beginning was not seen: a fork has its parent's context, and
         what began without an opening stays so.
         """
-        record = self.begun(host, session)
-        if record.state == "off" or record.reason == _BEGUN:
-            return ""
         with self._reserved(ends):
+            record = self.begun(host, session)
+            if record.state == "off" or record.reason == _BEGUN:
+                return ""
             advice = self._journeyman.moments(cwd, bots=self._bots).prompt(
                 task[:_LONGEST_TASK], frozenset(record.shown)
             )
-        return self._given(host, session, _opening(advice), ends)
+            return self._given(host, session, _opening(advice), ends)
 
     def call_advice(
         self,

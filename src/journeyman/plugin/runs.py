@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from journeyman.experience.opening import Opening
 from journeyman.facade.journeyman import Journeyman
-from journeyman.gate.decision import ApprovalRequest, Approver
+from journeyman.gate.decision import ApprovalRequest, Approver, Notify
 from journeyman.hosts.host import HostPage, Plug
 from journeyman.hosts.pages import PAGES
 from journeyman.hosts.process import HostRunner
@@ -27,7 +27,7 @@ from journeyman.plugin.installation.record import read_record
 from journeyman.plugin.opening_parts import stored_openings
 from journeyman.plugin.server import HookServer
 from journeyman.plugin.service import HostService, RunMode
-from journeyman.records.errors import WrongInput
+from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
 from journeyman.records.host import source_of
 from journeyman.records.session import JOB, RUN
 
@@ -59,7 +59,7 @@ class Questions:
 class HostRun:
     """A runner for one host. `owner` is whom its session belongs to: `run`, `job:NAME` or
     `review:SESSION`. `approver` decides on risky calls, on the thread that runs; without one, they
-    are held for the confirmation service.
+    are held for the confirmation service. `notify` receives lines for the person.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class HostRun:
         owner: str = RUN,
         warm: bool = True,
         approver: Approver | None = None,
+        notify: Notify = lambda _line: None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         if name not in PAGES:
@@ -78,6 +79,7 @@ class HostRun:
         self.name = name
         self._journeyman, self._environ = journeyman, environ
         self._owner, self._warm, self._approver = owner, warm, approver
+        self._notify = notify
 
     def run(
         self,
@@ -122,13 +124,36 @@ class HostRun:
                 questions.ask()
             return cancelled()
 
+        before = self._begin_undo(request)
         with self._served(service) as plug:
             runner = HostRunner(self.page, plug=plug, environ=self._environ)
             result = runner.run(request, on_step=report, cancelled=must_stop)
-        if result.session:
-            self._note_session(service, result.session, opening)
-            self._import(result.session)
-        return result
+        if not result.session:
+            return result
+        self._note_session(service, result.session, opening)
+        self._import(result.session)
+        return replace(result, changed_files=self._end_undo(request, before, result.session))
+
+    def _begin_undo(self, request: RunRequest) -> str:
+        """Store the state of the folder; empty if it is not needed or cannot be done."""
+        if request.access == "read" or not (request.tools and self._journeyman.settings.agent.undo):
+            return ""
+        try:
+            return self._journeyman.work_tree(request.folder).begin()
+        except (OutsideProblem, OSError) as error:
+            self._notify(f"Undo is not available: {str(error).rstrip('.')}.")
+            return ""
+
+    def _end_undo(self, request: RunRequest, before: str, session: str) -> bool:
+        """Store the state after the run; return whether undo has something to do."""
+        if not before:
+            return False
+        try:
+            self._journeyman.work_tree(request.folder).end(before, session)
+            return bool(self._journeyman.undo(session, dry_run=True).changes)
+        except (JourneymanError, OSError) as error:
+            self._notify(f"Undo is not available: {str(error).rstrip('.')}.")
+            return False
 
     @property
     def _installed_parts(self) -> tuple[str, ...]:
@@ -139,7 +164,9 @@ class HostRun:
     def _served(self, service: HostService) -> Iterator[Plug]:
         """Answer the hooks of the run, and yield what the host needs to ask."""
         run, home = secrets.token_hex(6), self._journeyman.settings.home
-        missing = [part for part in _PARTS if part not in self._installed_parts]
+        # Hooks that ask a second time, beside installed ones, are told nothing new.
+        installed = () if self.page.needs_trust else self._installed_parts
+        missing = [part for part in _PARTS if part not in installed]
         installer = Installer(self._journeyman, self._environ)
         try:
             with (
