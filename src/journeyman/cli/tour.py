@@ -20,7 +20,9 @@ from journeyman.cli.profile import show_tools
 from journeyman.cli.session_view import print_call
 from journeyman.confirm.client import ConfirmClient
 from journeyman.facade.journeyman import Journeyman
+from journeyman.hosts.pages import PAGES
 from journeyman.models.embedded import EmbeddedModel
+from journeyman.plugin.engines import installed_hosts
 from journeyman.records.errors import ConfirmationRefused, MissingPart
 from journeyman.testing import write_corpus, write_lists
 from journeyman.text.display import readable
@@ -57,7 +59,7 @@ To use it yourself:
   [bold]journeyman import[/]          import the sessions of your agents
   [bold]journeyman learn[/]           learn what works in your projects
   [bold]journeyman hosts list[/]      let your agents start warm by themselves
-  [bold]journeyman run "TASK"[/]      run an agent that starts warm
+  [bold]journeyman run "TASK"[/]      have an agent do a task, started warm
   [bold]journeyman doctor[/]          check this machine"""
 
 
@@ -235,6 +237,17 @@ class _Tour:
             cost = formatting.short_cost(line)
             self._print(f"{line.key or 'unknown model':24s} {tokens}  {cost}")
         self._print("~ estimated from list prices. `journeyman usage` shows more.", "dim")
+        if agents := [PAGES[host].title for host in installed_hosts()]:
+            found = formatting.join_names(agents, len(agents))
+            self._print(
+                f"\n`journeyman run` has {found} do a task here, with your own subscription or "
+                "key: started warm, risky calls held, and what it changed can be undone."
+            )
+        else:
+            self._print(
+                "\n`journeyman run` has Claude Code, Codex, Hermes or opencode do a task with your "
+                "own subscription or key. None of them is installed here."
+            )
         self._print("\nThis tour stored nothing.")
 
 
