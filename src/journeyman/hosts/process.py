@@ -100,6 +100,8 @@ class HostRunner:
                         with suppress(Exception):  # a line that was cut short
                             for step in reading.steps(line):
                                 on_step(step)
+                if process.stdout is not None:
+                    process.stdout.close()
                 _end_marked(plug.run)
             for step in reading.look():
                 on_step(step)
@@ -196,7 +198,6 @@ def _rest(process: "subprocess.Popen[bytes]", unread: bytearray) -> Iterator[str
     with suppress(BlockingIOError, OSError):
         while chunk := os.read(process.stdout.fileno(), _CHUNK):
             content += chunk
-    process.stdout.close()
     yield from content.decode("utf-8", "replace").splitlines()
 
 
