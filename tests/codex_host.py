@@ -10,7 +10,7 @@ from tests.hosts import HostHome
 from journeyman.models.model import Reply
 from journeyman.testing import ScriptedServer, calls
 
-_CONFIG = """
+CONFIG = """
 model = "any-name"
 model_provider = "scripted"
 approval_policy = "never"
@@ -32,7 +32,7 @@ def configure_codex(
 ) -> None:
     """Make a home's Codex use a scripted model, and compact its context after so many tokens."""
     limit = f"model_auto_compact_token_limit = {compact_after}\n" if compact_after else ""
-    home.write(".codex/config.toml", limit + _CONFIG.format(base_url=server.base_url))
+    home.write(".codex/config.toml", limit + CONFIG.format(base_url=server.base_url))
 
 
 def run_codex(home: ClientHome, *arguments: str, trusted: bool = True) -> list[dict[str, Any]]:

@@ -145,11 +145,16 @@ def _hook_settings(groups: HookGroups) -> Mapping[str, str]:
         name = re.sub(r"(?<=.)(?=[A-Z])", "_", event).lower()
         for index, group in enumerate(of_event):
             for number, hook in enumerate(group["hooks"]):
-                known = {**group, "hooks": [{**_HOOK_DEFAULTS, **hook}], "event_name": name}
-                text = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-                digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-                trusted[f"{_HOOKS_FILE}:{name}:{index}:{number}"] = {"trusted_hash": digest}
+                place = f"{_HOOKS_FILE}:{name}:{index}:{number}"
+                trusted[place] = {"trusted_hash": hook_hash(name, group, hook)}
     return {**settings, "state": _toml(trusted)} if settings else {}
+
+
+def hook_hash(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:
+    """Return the hash by which Codex knows a hook of a group."""
+    known = {**group, "hooks": [{**_HOOK_DEFAULTS, **hook}], "event_name": event}
+    text = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _toml(value: Any) -> str:

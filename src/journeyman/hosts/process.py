@@ -103,6 +103,8 @@ class HostRunner:
                             for step in reading.steps(line):
                                 on_step(step)
                 finally:
+                    if process.stdout is not None:
+                        process.stdout.close()
                     _end_marked(plug.run)
             for step in reading.look():
                 on_step(step)
@@ -199,7 +201,6 @@ def _rest(process: "subprocess.Popen[bytes]", unread: bytearray) -> Iterator[str
     with suppress(BlockingIOError, OSError):
         while chunk := os.read(process.stdout.fileno(), _CHUNK):
             content += chunk
-    process.stdout.close()
     yield from content.decode("utf-8", "replace").splitlines()
 
 
