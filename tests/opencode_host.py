@@ -5,7 +5,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class OpencodeHome(HostHome):
         self.key = self.authorize("opencode")
         self._limits_ms = limits_ms or {}
         self.install(limits_ms=self._limits_ms)
-        self.write(".config/opencode/opencode.json", opencode_config(model, api))
+        self.write(".config/opencode/opencode.json", model_config(model.base_url, api))
 
     def install(self, **changes: Any) -> None:
         """Write the plugin as the installer does."""
@@ -81,20 +81,9 @@ class OpencodeHome(HostHome):
         """Run `opencode run`, and return what it printed."""
         return self.run(client_program("opencode"), "run", *arguments, **OFFLINE)
 
-    @contextmanager
-    def api(self) -> Iterator["OpencodeApi"]:
+    def api(self) -> AbstractContextManager["OpencodeApi"]:
         """Run `opencode serve`, which opencode's terminal interface talks to as well."""
-        port = free_port()
-        program = [str(client_program("opencode")), "serve", "--port", str(port)]
-        process = Process(program, self.command.environ | OFFLINE, self.work)
-        try:
-            with plain_client(base_url=f"http://127.0.0.1:{port}", timeout=LONGEST_S) as http:
-                until(lambda: "listening" in process.printed or not process.running)
-                assert process.running, process.printed
-                yield OpencodeApi(http)
-        finally:
-            process.signal(signal.SIGTERM)
-            process.wait()
+        return serve(self.command.environ | OFFLINE, self.work)
 
     @property
     def turns(self) -> list[ServedRequest]:
@@ -147,12 +136,29 @@ class OpencodeApi:
         self.post(f"/session/{session}/abort")
 
 
-def opencode_config(model: ScriptedServer, api: str = "openai") -> dict[str, Any]:
+@contextmanager
+def serve(environ: Mapping[str, str], folder: Path) -> Iterator[OpencodeApi]:
+    """Run `opencode serve` in a folder for the duration of the block."""
+    port = free_port()
+    program = [str(client_program("opencode")), "serve", "--port", str(port)]
+    process = Process(program, environ, folder)
+    try:
+        with plain_client(base_url=f"http://127.0.0.1:{port}", timeout=LONGEST_S) as http:
+            until(lambda: "listening" in process.printed or not process.running)
+            assert process.running, process.printed
+            yield OpencodeApi(http)
+    finally:
+        process.signal(signal.SIGTERM)
+        process.wait()
+
+
+def model_config(base_url: str, api: str = "openai") -> dict[str, Any]:
+    """Settings of opencode with one model."""
     limit = {"context": 128_000, "output": 8_192}
     provider = {
         "npm": _PACKAGES[api],
         "name": "Scripted",
-        "options": {"baseURL": model.base_url, "apiKey": "none"},
+        "options": {"baseURL": base_url, "apiKey": "none"},
         "models": {"m1": {"name": "m1", "tool_call": True, "limit": limit}},
     }
     return {

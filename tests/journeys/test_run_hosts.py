@@ -18,7 +18,7 @@ from tests.codex_host import configure_codex
 from tests.codex_host import shell as codex_shell
 from tests.host_service import START, TASK, TOLD
 from tests.hosts import PUSH, HostHome, count_in, openings_in
-from tests.opencode_host import OFFLINE, opencode_config
+from tests.opencode_host import OFFLINE, model_config
 from tests.opencode_host import shell as opencode_shell
 from tests.program import Process
 from tests.waiting import until
@@ -49,7 +49,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         if self.name == "codex":
             configure_codex(home, model)
             return {"SCRIPTED_KEY": "none", **path}
-        home.write(".config/opencode/opencode.json", opencode_config(model))
+        home.write(".config/opencode/opencode.json", model_config(model.base_url))
         return {**OFFLINE, **path}
 
 

@@ -1,7 +1,9 @@
 """The contract of a host: one page for each program says what we know of it."""
 
+import sqlite3
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -186,6 +188,15 @@ def run_program(
 def end_of(errors: str, exit_code: int) -> str:
     """Return the reason of a program that ended without telling one: what it wrote last."""
     return errors[-_ENDING_CHARACTERS:].strip() or f"It ended with the exit code {exit_code}."
+
+
+def has_row(database: Path, query: str, value: str) -> bool:
+    """Return whether a query of an SQLite file with one value has a result."""
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute(query, (value,)).fetchone() is not None
+    except sqlite3.Error:
+        return False
 
 
 def text_of(content: Any) -> str:

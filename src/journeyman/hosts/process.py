@@ -129,7 +129,8 @@ class HostRunner:
         plug: Plug,
         folder: str,
     ) -> "subprocess.Popen[bytes]":
-        environ = {**self._environ, RUN_VARIABLE: plug.run}
+        # Some programs work in the folder that PWD names.
+        environ = {**self._environ, "PWD": str(request.folder), RUN_VARIABLE: plug.run}
         for name in (*self._page.nested, *launch.variables):
             value = launch.variables.get(name)
             environ.pop(name, None)

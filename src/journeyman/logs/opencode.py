@@ -257,7 +257,7 @@ class _MessageReader:
                 "tool_call_id": call.id,
                 "tool_name": name,
                 "text": as_text(state.get("output" if status == "completed" else "error")),
-                "recorded": _flags(only_text(data.get("tool")), state),
+                "recorded": recorded_flags(only_text(data.get("tool")), state),
                 "at": seconds(only_object(state.get("time")).get("end")),
             }
         )
@@ -313,7 +313,7 @@ class _MessageReader:
         return Message(position=self.position, generation=self.generation, **fields)
 
 
-def _flags(tool: str, state: dict[str, Any]) -> ResultFlags | None:
+def recorded_flags(tool: str, state: dict[str, Any]) -> ResultFlags | None:
     """Return what opencode recorded about a call. A shell command that fails is `completed`, with
     its exit code; one that was stopped has none, and its output says why.
     """
