@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from journeyman.agent.tools.tool import Invocation, Result, Tool
 from journeyman.agent.tools.workspace import UNFINISHED, entered, put_file
-from journeyman.agent.work_tree import Entry, Refs, Run, State, WorkTreeHistory, ask_git
+from journeyman.agent.work_tree import Entry, Refs, Run, State, Times, WorkTreeHistory, ask_git
 from journeyman.learning.agent_tools import operation_of
 from journeyman.records import Call, Session
 from journeyman.records.errors import OutsideProblem, WrongInput
@@ -30,9 +30,10 @@ from journeyman.records.errors import OutsideProblem, WrongInput
 _READING = frozenset(("read", "search_text", "find_files", "list_files", "fetch", "search_web"))
 CLOCK_SLACK_S = 0.5
 """How far the recorded time of a call and the time of a file that it wrote may be apart."""
+_FILE_CLOCK_S = 0.01
+"""How far the clock of files may lag behind."""
 
 Action = Literal["restore", "change", "delete"]
-Times = Sequence[tuple[float, float]]
 
 
 class UndoChange(Struct, frozen=True, kw_only=True):
@@ -79,11 +80,12 @@ class TurnSnapshots:
         self._history, self._notify = history, notify
         self._session, self._reported, self._is_changed = "", "", False
         self._run: str | None = None
-        self._last_call_ended = 0.0
+        self._working: list[tuple[float, float]] = []
 
     def begin(self, session: Session) -> None:
         """Begin a turn; the state is stored before its first write."""
         self._session, self._run, self._is_changed = session.id, None, False
+        self._working = []
 
     def guarded(self, tool: Tool) -> Tool:
         """Wrap a tool that may write, so that its first call in a turn stores the state, and so
@@ -94,14 +96,16 @@ class TurnSnapshots:
 
         def run(invocation: Invocation) -> Result:
             with self._reporting():
-                if self._run and self._history.has_changed_since(self._last_call_ended):
+                if self._run and self._history.has_changed_since(self._working[-1][1]):
                     self._end_run(self._run)
                 if self._run is None:
                     self._run = ""
                     self._run = self._history.begin(self._session)
-            result = tool.run(invocation)
-            self._last_call_ended = time.time()
-            return result
+            began = time.time() - _FILE_CLOCK_S
+            try:
+                return tool.run(invocation)
+            finally:
+                self._working.append((began, time.time()))
 
         return msgspec.structs.replace(tool, run=run)
 
@@ -113,8 +117,8 @@ class TurnSnapshots:
         return self._is_changed
 
     def _end_run(self, run: str) -> None:
-        self._run = None
-        before, after = self._history.end(run, self._session)
+        working, self._run, self._working = self._working, None, []
+        before, after = self._history.end(run, self._session, working)
         self._is_changed |= bool(_plan([(before, after)], after).targets)
 
     @contextmanager
@@ -144,10 +148,10 @@ def undo(
             "nothing, it ran without undo (agent.undo) or outside of Journeyman, or it is too old "
             "(agent.undo_days)."
         )
-    names = list(runs)
-    if runs[names[-1]][1] is None:  # it was killed: what is there now counts as its end
-        runs[names[-1]] = history.end(names[-1], session.id)
-    states = list(runs.values())
+    latest = [*runs][-1]
+    if runs[latest][1] is None:  # it was killed: what is there now counts as its end
+        runs[latest] = history.end(latest, session.id)
+    states = [*runs.values()]
     present = history.present(states[0][0])
     targets, during, since = _plan(states, present, _writing_times(calls))
     targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))
@@ -166,8 +170,8 @@ def undo(
         changed_during=tuple(path.decode(errors="replace") for path in sorted(during)),
         changed_since=tuple(path.decode(errors="replace") for path in sorted(since)),
         repository=tuple(_repository_changes(history.workspace, states, present)),
-        diff=f"git --git-dir={shlex.quote(str(history.git_dir))} diff {names[0]}/before:files "
-        f"{names[-1]}/after:files --",
+        diff=f"git --git-dir={shlex.quote(str(history.git_dir))} diff "
+        f"{states[0][0].files[:12]} {(states[-1][1] or present).files[:12]} --",
         done=not dry_run,
     )
 
@@ -201,8 +205,8 @@ def _is_own(path: bytes, after: State, times: Times | None) -> bool:
 
 
 def _plan(runs: Sequence[Run], present: State, times: Times | None = None) -> Plan:
-    """Plan to take back what these runs changed while a call was running; None if that may be
-    anything.
+    """Plan to take back what these runs changed while they worked, or in these times if that is not
+    known of a run; None means all of it.
     """
     plan = Plan({}, set(), set())
     targets, during, since = plan
@@ -217,7 +221,7 @@ def _plan(runs: Sequence[Run], present: State, times: Times | None = None) -> Pl
             target = targets.setdefault(path, was)
             if path in left and was not in (left[path], target):
                 since.add(path)  # neither as the last run left it, nor as an earlier undo did
-            if not _is_own(path, after, times):
+            if not _is_own(path, after, times if after.working is None else after.working):
                 during.add(path)
             left[path] = became
     for path, target in list(targets.items()):

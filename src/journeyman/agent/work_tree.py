@@ -9,7 +9,7 @@ import secrets
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
@@ -47,6 +47,7 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
 }
 
+Times = Sequence[tuple[float, float]]
 Refs = dict[str, str]
 """Where HEAD, the branches, the tags and the stash of a repository are, and a digest of its index.
 """
@@ -67,14 +68,16 @@ class Entry(Struct, frozen=True, array_like=True):
 
 class State(Struct, frozen=True, kw_only=True):
     """The work tree at one moment. The git directory keeps it as a tree `files`, and `notes` with
-    the rest: entries that are not in `files` as they are here, what was left out, the repositories,
-    and when those paths last changed that differ from the state before.
+    the rest: entries that are not in `files` as they are here, what was left out, the repositories;
+    and of the end of a run when the paths that differ were last changed, and when the run may have
+    written, None if that is not known.
     """
 
     entries: dict[bytes, Entry]
     left_out: frozenset[bytes] = frozenset()
     repositories: dict[bytes, Refs] = {}
     changed_ns: dict[bytes, int] = {}
+    working: Times | None = None
     files: str = ""
 
     def says_nothing_about(self, path: bytes) -> bool:
@@ -117,15 +120,17 @@ class WorkTreeHistory:
             self._save(f"{run}/before", self._take(None))
         return run
 
-    def end(self, run: str, session: str) -> tuple[State, State]:
-        """Store the state after a run as one of this session, and return both states."""
+    def end(self, run: str, session: str, working: Times | None = None) -> tuple[State, State]:
+        """Store the state after a run of this session, with the times in which the run may have
+        written, if they are known; return both states.
+        """
         with self._locked():
             before = self._load(f"{run}/before")
             named = f"{_runs_of(session)}/{run.rpartition('/')[2]}"
             if named != run:
                 self._git("update-ref", f"{named}/before", f"{run}/before")
                 self._git("update-ref", "-d", f"{run}/before")
-            after = self._take(before)
+            after = msgspec.structs.replace(self._take(before), working=working)
             self._save(f"{named}/after", after)
             self._tidy()
         return before, after

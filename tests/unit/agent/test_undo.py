@@ -217,7 +217,9 @@ class TestChangesByOthers:
     def test_a_session_that_only_read_changed_nothing(
         self, history: WorkTreeHistory, workspace: Path
     ) -> None:
-        turn(history, shell(workspace, "echo 2 > run.sh; rm src/main.py"))
+        run = history.begin()
+        shell(workspace, "echo 2 > run.sh; rm src/main.py")()
+        history.end(run, "s1")
         done = undo(history, Call(id="c", tool="read_file", asked_at=0.0))
         assert (done.changes, done.changed_during) == ((), ("run.sh", "src/main.py"))
 
@@ -234,30 +236,22 @@ class TestChangesByOthers:
     def test_lines_typed_between_two_calls_are_kept(
         self, history: WorkTreeHistory, workspace: Path, tmp_path: Path
     ) -> None:
-        main, ended = workspace / "src" / "main.py", list[Call]()
-
-        def first() -> None:
-            main.write_text("print(2)\n")
-
-        def second() -> None:
-            main.write_text(main.read_text() + "print(3)\n")
-
+        """Also if the second call changes the file again."""
+        main = workspace / "src" / "main.py"
         turns = TurnSnapshots(history, pytest.fail)
         turns.begin(SESSION)
-        for change in (first, second):
-            ended.append(ended_call(tmp_path))
-            guarded = turns.guarded(tool("write", lambda _: worked(done=change())))  # noqa: B023
+        for number in (2, 3):
+            change = shell(workspace, f"echo {number} >> src/main.py; touch made{number}")
+            guarded = turns.guarded(tool("write", lambda _, run=change: worked(done=bool(run()))))
             guarded.run(Invocation(call_id="c", arguments={}))
-            ended.append(ended_call(tmp_path))
-            if change is first:
-                main.write_text(main.read_text() + "mine\n")
+            ended_call(tmp_path)
+            with main.open("a") as file:
+                file.write("mine\n")
         assert turns.end()
-        began = ended[2].answered_at
-        assert began is not None
-        later = Call(id="d", tool="terminal", asked_at=began + 2 * CLOCK_SLACK_S)
-        done = undo(history, ended[1], later)
-        assert (done.changes, done.changed_during) == ((), ("src/main.py",))
-        assert "mine" in main.read_text()
+        done = undo(history)
+        assert [one.path for one in done.changes] == ["made2", "made3"]
+        assert done.changed_during == ("src/main.py",)
+        assert main.read_text() == "print(1)\n2\nmine\n3\nmine\n"
 
     def test_killed_run_owns_what_changed_until_the_first_undo(
         self, history: WorkTreeHistory, workspace: Path
