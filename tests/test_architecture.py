@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("logs", "store", "models", "notify"),
     ("hosts",),
     ("learning",),
-    ("experience",),
+    ("experience", "undo"),
     ("agent", "confirm", "testing"),
     ("jobs", "trials"),
     ("facade", "warm_session"),

@@ -14,6 +14,7 @@ from msgspec import Struct
 from journeyman.agent.conversation import Conversation, Prices, SessionRecorder, read_chat
 from journeyman.agent.dispatch import Decide, Dispatch, interrupted_result, no_approver
 from journeyman.agent.loop import STOPPED_BY_USER, Loop
+from journeyman.agent.snapshots import TurnSnapshots
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.agent.turn import (
     END_REASONS,
@@ -27,7 +28,6 @@ from journeyman.agent.turn import (
     TurnBudget,
     TurnStopped,
 )
-from journeyman.agent.undo import TurnSnapshots
 from journeyman.experience.opening import Opening, leading_system_count
 from journeyman.gate.decision import Approver
 from journeyman.learning.opening_text import opening_length

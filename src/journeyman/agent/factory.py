@@ -21,6 +21,7 @@ from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.review.journal import journal_entry
 from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
 from journeyman.agent.review.rules import check_commands
+from journeyman.agent.snapshots import TurnSnapshots
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.search_tools import session_search_tool
 from journeyman.agent.tools.tool import (
@@ -35,8 +36,6 @@ from journeyman.agent.tools.tool import (
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.agent.turn import FinishedTurn, Limits
-from journeyman.agent.undo import TurnSnapshots
-from journeyman.agent.work_tree import WorkTreeHistory
 from journeyman.experience.opening import Opening
 from journeyman.experience.warm_session import SCHEMA, warm_session
 from journeyman.gate.decision import Approver, Notify
@@ -49,6 +48,7 @@ from journeyman.records import SearchHit, Write
 from journeyman.records.defaults import BUDGET_TOKENS
 from journeyman.settings import EMBEDDED, Settings, sqlite_path
 from journeyman.store.store import Store
+from journeyman.undo.history import WorkTreeHistory
 
 _OPENINGS_PER_WINDOW = 4
 """An opening takes at most the context window divided by this number."""

@@ -6,11 +6,11 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.agent.undo import Undo
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
 from journeyman.facade.journeyman import Journeyman
 from journeyman.text.display import readable
+from journeyman.undo.undo import Undo
 
 _MAX_SHOWN = 40
 _LABELS: dict[str, tuple[str, str]] = {

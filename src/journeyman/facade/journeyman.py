@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from journeyman.agent.review.journal import Journal
     from journeyman.agent.review.reviewer import ReviewResult
     from journeyman.agent.turn import Limits, Turn
-    from journeyman.agent.undo import Undo
-    from journeyman.agent.work_tree import WorkTreeHistory
     from journeyman.facade.finding import Finding
     from journeyman.gate.decision import Approver
     from journeyman.jobs.guard import ModelRoute
     from journeyman.jobs.jobs import Jobs
     from journeyman.models.model import Model
+    from journeyman.undo.history import WorkTreeHistory
+    from journeyman.undo.undo import Undo
 
 
 class Journeyman(ExperienceFacade):
@@ -138,7 +138,7 @@ class Journeyman(ExperienceFacade):
 
     def undo(self, session_id: str, *, dry_run: bool = False) -> "Undo":
         """Undo what a session changed in its workspace; `dry_run` only reports it."""
-        from journeyman.agent.undo import undo
+        from journeyman.undo.undo import undo
 
         session = self.sessions.get(session_id).session
         calls = self.sessions.calls(session.id)

@@ -7,15 +7,14 @@ by a link since then is not entered.
 
 import io
 import os
-import secrets
 import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.process import ProcessResult, run_process
@@ -29,14 +28,10 @@ from journeyman.agent.tools.tool import (
 )
 from journeyman.gate.decision import Network
 from journeyman.records.errors import BadSetting
+from journeyman.text.atomic_write import entered, put_file
 
 LARGEST_FILE = 50 * 2**20
 """In bytes. Larger files are not for a model to read."""
-
-UNFINISHED = ".journeyman-part"
-"""Suffix of files that are still being written."""
-
-_OPEN_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class OutOfReach(Exception):
@@ -178,27 +173,6 @@ def answering(
     return answer
 
 
-@contextmanager
-def entered(folder: Path, *, create: bool = False) -> Iterator[int]:
-    """Open a folder step by step from the root without following links. Raises OSError."""
-    opened = os.open(folder.anchor, _OPEN_FOLDER)
-    try:
-        for name in folder.parts[1:]:
-            try:
-                inner = os.open(name, _OPEN_FOLDER, dir_fd=opened)
-            except FileNotFoundError:
-                if not create:
-                    raise
-                with suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=opened)
-                inner = os.open(name, _OPEN_FOLDER, dir_fd=opened)
-            os.close(opened)
-            opened = inner
-        yield opened
-    finally:
-        os.close(opened)
-
-
 def read_bytes(place: Path, name: str) -> bytes:
     """Return the contents of a file. Raises BadPath and FileNotFoundError."""
     problem, file = "", place.name or "."
@@ -239,29 +213,3 @@ def replace_file(place: Path, data: bytes) -> None:
             status = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
             mode = stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
         put_file(folder, place.name, io.BytesIO(data), mode=mode, sync=True)
-
-
-def put_file(
-    folder: int,
-    name: str,
-    source: IO[bytes],
-    *,
-    mode: int | None = None,
-    sync: bool = False,
-) -> None:
-    """Write a file atomically in an open folder. Raises OSError."""
-    temporary = f".{secrets.token_hex(8)}{UNFINISHED}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    opened = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(opened, "wb") as file:
-            shutil.copyfileobj(source, file)
-            file.flush()
-            if mode is not None:
-                os.fchmod(opened, mode)
-            if sync:
-                os.fsync(opened)
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        with suppress(FileNotFoundError):  # exists only if something went wrong
-            os.unlink(temporary, dir_fd=folder)

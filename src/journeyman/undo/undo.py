@@ -11,27 +11,22 @@ import os
 import secrets
 import shlex
 import stat
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
-from journeyman.agent.tools.tool import Invocation, Result, Tool
-from journeyman.agent.tools.workspace import UNFINISHED, entered, put_file
-from journeyman.agent.work_tree import Entry, Refs, Run, State, Times, WorkTreeHistory, ask_git
 from journeyman.learning.agent_tools import operation_of
 from journeyman.records import Call, Session
-from journeyman.records.errors import OutsideProblem, WrongInput
+from journeyman.records.errors import WrongInput
+from journeyman.text.atomic_write import UNFINISHED, entered, put_file
+from journeyman.undo.history import Entry, Refs, Run, State, Times, WorkTreeHistory, ask_git
 
 _READING = frozenset(("read", "search_text", "find_files", "list_files", "fetch", "search_web"))
 CLOCK_SLACK_S = 0.5
 """How far the recorded time of a call and the time of a file that it wrote may be apart."""
-_FILE_CLOCK_S = 0.01
-"""How far the clock of files may lag behind."""
 
 Action = Literal["restore", "change", "delete"]
 
@@ -71,66 +66,6 @@ class Plan(NamedTuple):
     since: set[bytes]
 
 
-class TurnSnapshots:
-    """Stores the states before and after an agent's turns. If that fails, the turn continues, and
-    `notify` receives the reason once.
-    """
-
-    def __init__(self, history: WorkTreeHistory, notify: Callable[[str], None]) -> None:
-        self._history, self._notify = history, notify
-        self._session, self._reported, self._is_changed = "", "", False
-        self._run: str | None = None
-        self._working: list[tuple[float, float]] = []
-
-    def begin(self, session: Session) -> None:
-        """Begin a turn; the state is stored before its first write."""
-        self._session, self._run, self._is_changed = session.id, None, False
-        self._working = []
-
-    def guarded(self, tool: Tool) -> Tool:
-        """Wrap a tool that may write, so that its first call in a turn stores the state, and so
-        does a later one before which something else changed files.
-        """
-        if tool.reads_only:
-            return tool
-
-        def run(invocation: Invocation) -> Result:
-            with self._reporting():
-                if self._run and self._history.has_changed_since(self._working[-1][1]):
-                    self._end_run(self._run)
-                if self._run is None:
-                    self._run = ""
-                    self._run = self._history.begin(self._session)
-            began = time.time() - _FILE_CLOCK_S
-            try:
-                return tool.run(invocation)
-            finally:
-                self._working.append((began, time.time()))
-
-        return msgspec.structs.replace(tool, run=run)
-
-    def end(self) -> bool:
-        """End the turn; return whether it changed something that can be undone."""
-        if self._run:
-            with self._reporting():
-                self._end_run(self._run)
-        return self._is_changed
-
-    def _end_run(self, run: str) -> None:
-        working, self._run, self._working = self._working, None, []
-        before, after = self._history.end(run, self._session, working)
-        self._is_changed |= bool(_plan([(before, after)], after).targets)
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except (OutsideProblem, OSError) as error:
-            if str(error) != self._reported:
-                self._reported = str(error)
-                self._notify(f"Undo is not available: {self._reported.rstrip('.')}.")
-
-
 def undo(
     history: WorkTreeHistory, session: Session, calls: Iterable[Call], *, dry_run: bool = False
 ) -> Undo:
@@ -153,7 +88,7 @@ def undo(
         runs[latest] = history.end(latest, session.id)
     states = [*runs.values()]
     present = history.present(states[0][0])
-    targets, during, since = _plan(states, present, _writing_times(calls))
+    targets, during, since = plan_undo(states, present, _writing_times(calls))
     targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))
     failed = {} if dry_run else _restore(history, targets)
     return Undo(
@@ -204,7 +139,7 @@ def _is_own(path: bytes, after: State, times: Times | None) -> bool:
     return any(begun <= at / 1e9 <= ended for begun, ended in times)
 
 
-def _plan(runs: Sequence[Run], present: State, times: Times | None = None) -> Plan:
+def plan_undo(runs: Sequence[Run], present: State, times: Times | None = None) -> Plan:
     """Plan to take back what these runs changed while they worked, or in these times if that is not
     known of a run; None means all of it.
     """

@@ -22,13 +22,14 @@ from tests.program import Command
 from tests.tables import table
 
 from journeyman import Journeyman
+from journeyman.agent.snapshots import TurnSnapshots
 from journeyman.agent.tools.tool import Invocation, Result, worked
-from journeyman.agent.undo import CLOCK_SLACK_S, TurnSnapshots, Undo
-from journeyman.agent.undo import undo as undo_session
-from journeyman.agent.work_tree import LARGEST_FILE, WorkTreeHistory
 from journeyman.records import Call, Session, SessionId
 from journeyman.records.errors import OutsideProblem, WrongInput
 from journeyman.testing import ScriptedModel, calls, says
+from journeyman.undo.history import LARGEST_FILE, WorkTreeHistory
+from journeyman.undo.undo import CLOCK_SLACK_S, Undo
+from journeyman.undo.undo import undo as undo_session
 
 GIT = shutil.which("git")
 pytestmark = pytest.mark.skipif(GIT is None, reason="git is not installed")
@@ -453,8 +454,8 @@ def test_lock_that_a_killed_process_left_does_not_matter(
 _LOOP = """
 import sys
 from pathlib import Path
-from journeyman.agent.undo import undo
-from journeyman.agent.work_tree import WorkTreeHistory
+from journeyman.undo.undo import undo
+from journeyman.undo.history import WorkTreeHistory
 from journeyman.records import Call, Session
 history = WorkTreeHistory(
     Path(sys.argv[1]), Path(sys.argv[2]), most_bytes=2**30, days=14, clock=lambda: 1e9

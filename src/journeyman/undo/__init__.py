@@ -1,0 +1,1 @@
+"""Takes back what a session changed in its work tree."""
