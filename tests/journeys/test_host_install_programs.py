@@ -15,7 +15,7 @@ from tests.hermes_host import hermes_program
 from tests.host_service import TASK
 from tests.hosts import HostHome, openings_in, serving
 
-from journeyman.plugin.installation.codex_trust import read_hooks
+from journeyman.plugin.installation.codex_trust import states
 from journeyman.plugin.installation.hooks_file import own_hooks, without_hooks
 from journeyman.testing import ScriptedServer, calls, says
 
@@ -72,11 +72,6 @@ def test_claude_code_writes_its_settings_itself(tmp_path: Path) -> None:
 
 
 class TestCodex:
-    def states(self, home: Home) -> dict[str, str]:
-        found = read_hooks(str(home.program), self.environ(home), home.work)
-        assert found is not None
-        return found
-
     @staticmethod
     def environ(home: Home) -> dict[str, str]:
         return {"HOME": str(home.folder), "PATH": os.environ["PATH"], "SCRIPTED_KEY": "none"}
@@ -103,16 +98,16 @@ class TestCodex:
             assert openings() == [False, False]
 
             self.give_trust(home)
-            assert {*self.states(home).values()} == {"trusted"}
+            assert {*states(home.folder / ".codex").values()} == {""}
             assert home.findings("codex")["trust"]["status"] == "ok"
             assert openings() == [True, True]
 
             # A changed definition needs trust anew; the others keep theirs.
             home.command("config", "set", "hosts.gate_tools", "mcp__pay__*")
             home.command("hosts", "install", "codex", "--yes")
-            states = self.states(home)
-            assert states.pop("PreToolUse") == "modified"
-            assert {*states.values()} == {"trusted"}
+            found = states(home.folder / ".codex")
+            assert found.pop("PreToolUse") == "modified"
+            assert {*found.values()} == {""}
         assert home.failures == []
         home.command("hosts", "remove", "codex", "--yes")
         assert hooks.read_bytes() == before

@@ -142,12 +142,17 @@ def _hook_settings(groups: HookGroups) -> Mapping[str, str]:
     settings, trusted = {}, {}
     for event, of_event in groups.items():
         settings[event] = _toml(of_event)
-        name = re.sub(r"(?<=.)(?=[A-Z])", "_", event).lower()
+        name = event_key(event)
         for index, group in enumerate(of_event):
             for number, hook in enumerate(group["hooks"]):
                 place = f"{_HOOKS_FILE}:{name}:{index}:{number}"
                 trusted[place] = {"trusted_hash": hook_hash(name, group, hook)}
     return {**settings, "state": _toml(trusted)} if settings else {}
+
+
+def event_key(event: str) -> str:
+    """Return how the settings spell an event: `pre_tool_use` for `PreToolUse`."""
+    return re.sub(r"(?<=.)(?=[A-Z])", "_", event).lower()
 
 
 def hook_hash(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The programs of hosts on this machine, and the service."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,8 +12,9 @@ import pytest
 from tests.program import PYTHON_SCRIPT
 from tests.tables import table
 
+from journeyman.hosts.codex import hook_hash
 from journeyman.hosts.programs import find_program, host_file
-from journeyman.plugin.installation.codex_trust import read_hooks, steps
+from journeyman.plugin.installation.codex_trust import states, steps
 from journeyman.plugin.installation.hermes_environment import (
     HermesEnvironment,
     find_environment,
@@ -106,51 +108,26 @@ class TestHermes:
         assert without.install_command.startswith("uv pip install --python /v/python ")
 
 
-CODEX = (
-    PYTHON_SCRIPT
-    + """
-import json, sys
-assert sys.argv[1:] == ["app-server"]
-for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["method"] == "initialize":
-        print(json.dumps({{"id": asked["id"], "result": {{}}}}), flush=True)
-        print('{{"method": "notice", "params": {{}}}}', flush=True)
-    if asked["method"] == "hooks/list":
-        hooks = [
-            {{"eventName": "preToolUse", "command": {command!r}, "trustStatus": "untrusted"}},
-            {{"eventName": "stop", "command": {command!r}, "trustStatus": "trusted"}},
-            {{"eventName": "stop", "command": "other", "trustStatus": "untrusted"}},
-        ]
-        data = [{{"hooks": hooks, "warnings": [], "errors": []}}]
-        print(json.dumps({{"id": asked["id"], "result": {{"data": data}}}}), flush=True)
-"""
-)
+def test_codex_runs_only_hooks_that_a_person_trusts(tmp_path: Path) -> None:
+    command = "/p -I -S /x/journeyman/plugin/client.py /h codex Stop"
+    own, other = ({"type": "command", "command": one} for one in (command, "other"))
+    groups = [{"hooks": [other]}, {"hooks": [own]}]
+    hooks = tmp_path / "hooks.json"
+    hooks.write_text(json.dumps({"hooks": {"Stop": groups}}))
+    (untrusted,) = steps(tmp_path)
+    assert untrusted.text.endswith("before you trust them: Stop (untrusted).")
 
-
-class TestCodex:
-    def test_untrusted_hooks_of_its_own_are_skipped(self, tmp_path: Path) -> None:
-        command = "/p -I -S /x/journeyman/plugin/client.py /h codex PreToolUse"
-        text = CODEX.format(command=command)
-        program = write_program(tmp_path / "codex", text)
-        found = read_hooks(str(program), os.environ, tmp_path)
-        assert found == {"PreToolUse": "untrusted", "Stop": "trusted"}
-        (tmp_path / "config.toml").touch()
-        (skipped,) = steps(str(program), tmp_path, os.environ)
-        assert skipped.text.endswith("before you trust them: PreToolUse (untrusted).")
-
-    @table("text", ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho nonsense\n", "#!/bin/sh\necho {}\n"])
-    def test_a_program_that_does_not_answer(self, tmp_path: Path, text: str) -> None:
-        program = write_program(tmp_path / "codex", text)
-        assert read_hooks(str(program), os.environ, tmp_path) is None
-        assert read_hooks("/nonexistent", os.environ, tmp_path) is None
-
-    def test_a_codex_that_was_never_used_is_not_asked(self, tmp_path: Path) -> None:
-        (tmp_path / "hooks.json").touch()
-        (step,) = steps("/nonexistent", tmp_path, os.environ)
-        assert "only after you trust them" in step.text
-        (tmp_path / "config.toml").touch()
-        assert not [*steps("/nonexistent", tmp_path, os.environ)]
+    digest = hook_hash("stop", groups[1], own)
+    config = tmp_path / "config.toml"
+    trusted = f'[hooks.state."{hooks}:stop:1:0"]\ntrusted_hash = "{digest}"\n'
+    config.write_text(trusted)
+    assert not [*steps(tmp_path)]
+    config.write_text(f"{trusted}enabled = false\n")
+    assert states(tmp_path) == {"Stop": "disabled"}
+    config.write_text(trusted.replace(digest, "sha256:0"))
+    assert states(tmp_path) == {"Stop": "modified"}
+    config.write_text("no settings")
+    assert states(tmp_path) == {}
 
 
 @table("event", ["SessionStart", "PreToolUse"])

@@ -63,8 +63,7 @@ def _with_activity(installer: Installer, status: HostStatus) -> HostStatus:
 def host_steps(installer: Installer, name: str) -> list[Step]:
     """Return what is left to do, so that a host uses what is installed in it."""
     if name == "codex":
-        folder = installer.target("codex").path.parent
-        return [*codex_trust.steps(installer.program("codex").path, folder, installer.environ)]
+        return [*codex_trust.steps(installer.target("codex").path.parent)]
     environment = installer.hermes if name == "hermes" else None
     if environment is None:
         return []
