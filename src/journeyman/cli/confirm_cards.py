@@ -6,12 +6,10 @@ import sys
 import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from journeyman.cli import confirm_options, confirm_view, context, formatting
 from journeyman.cli.confirm_options import command, detail_option, details_option, id_argument
@@ -137,9 +135,8 @@ def redeem(
     details = (
         confirm_options.parse_details(document, pairs) if has_details else card.approved_details
     )
-    show = partial(confirm_view.show_grant, always=not has_details)
     granted = {"confirmation": card, "grant": client.redeem(card, details)}
-    context.print_result(granted, show, as_json=as_json)
+    context.print_result(granted, confirm_view.show_grant, as_json=as_json)
 
 
 @command(
@@ -260,8 +257,7 @@ def _confirm_by_id(card: Card, changed: dict[str, Any] | None) -> None:
     console = Console(stderr=True, highlight=False)
     confirm_view.show_card(console, card)
     if changed is not None:
-        title = Text("you change the parameters to", style="bold")
-        confirm_view.show_parameters(console, title, changed)
+        confirm_view.show_parameters(console, "you change the parameters to", changed)
     if card.status != "pending":
         return  # the service refuses the vote and records it
     if sys.stdin.isatty():

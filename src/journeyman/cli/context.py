@@ -2,7 +2,6 @@
 JSON output.
 """
 
-import getpass
 import inspect
 import io
 import json
@@ -234,14 +233,6 @@ def require_terminal(preview: str = "--dry-run") -> None:
             "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
             f"ahead, or {preview} to see what would change."
         )
-
-
-def user_name() -> str:
-    """Return the name of the operating system user; empty if it has none, as in some containers."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return ""
 
 
 @contextmanager
