@@ -317,7 +317,6 @@ WRONG_INPUT = {
     "import what is not there": (("templates", "import", "nowhere"), WrongInput, "No such file"),
     "import no JSON": (("templates", "import", "half.json"), BadTemplate, "not JSON"),
     "import something else": (("templates", "import", "tools.json"), BadTemplate, "not a template"),
-    "no template picked": (("open", "--type", "code", "--tag", "z"), UnknownTemplate, "code, z"),
     "no such template": (("open", TASK, "--template", "nope"), UnknownTemplate, "nope"),
     "no task": (("open", " "), WrongInput, "Describe what"),
     "no tools there": (("open", TASK, "--tools", "nowhere"), WrongInput, "No such file"),
@@ -328,7 +327,6 @@ WRONG_INPUT = {
 
 WRONG_USAGE = {
     "nothing to open": ("open",),
-    "a template selected twice": ("open", "--template", "depot", "--tag", "stock"),
     "standard input twice": ("open", "-", "--tools", "-"),
     "a negative budget": ("open", TASK, "--budget", "-1"),
     "a negative number of examples": ("open", TASK, "--max-patterns", "-1"),

@@ -338,9 +338,9 @@ class TestCompare:
             record(command, f"c{number}", *["fine"] * 5)
         cold = command("compare").stdout
         assert "There is no warm session." in cold
-        for number in range(4):
-            opening = f"{number:016x}"
-            command("sessions", "note-opening", f"w{number}", opening, "--source", "mine")
+        with Journeyman(home=command.home / ".journeyman", environ={}) as journeyman:
+            for number in range(4):
+                journeyman.sessions.note_opening(f"w{number}", f"{number:016x}", source="mine")
         told = command.json("compare")
         assert (told["warm"]["sessions"], told["cold"]["sessions"]) == (4, 4)
         warm = command.json("sessions", "list", "--warm")

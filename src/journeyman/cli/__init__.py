@@ -30,7 +30,7 @@ _COMMANDS = {
     "compare": ("compare:compare", "Compare warm sessions with cold ones."),
     "learn": ("import_logs:learn", "Learn from new sessions which calls work."),
     "forget": ("forget:forget", "Remove what was learned, and do not learn it again."),
-    "playbook": ("playbook:playbook", "Show what agents are told about a project."),
+    "playbook": ("facts:playbook", "Show what agents are told about a project."),
     "facts": ("facts:facts", "List facts with their evidence; accept, pin and drop them."),
     "remember": ("facts:remember", "Tell later sessions in a project what you want."),
     "worth": ("worth:worth", "Measure what facts are worth in your sessions."),

@@ -50,13 +50,14 @@ def examples_epilog(group: click.Group | None, *examples: str) -> str:
 
 def parse_details(document: str | None, pairs: Iterable[str]) -> dict[str, Any]:
     """Return the parameters of an action: those of the document, overridden by the single ones."""
-    details: Any = {}
+    details: dict[str, Any] = {}
     if document is not None:
         if document == files.STANDARD_INPUT or document.startswith("@"):
             document = files.read_text(document.removeprefix("@"), "object with the parameters")
-        details = _decoded("--details", document)
-        if not isinstance(details, dict):
+        decoded = _decoded("--details", document)
+        if not isinstance(decoded, dict):
             raise click.UsageError('--details must be a JSON object, like {"amount": 100}.')
+        details = decoded
     for pair in pairs:
         name, sign, text = pair.partition("=")
         is_json = name.endswith(":")

@@ -161,18 +161,14 @@ def show_grant(console: Console, granted: Mapping[str, Any]) -> None:
 
 
 def show_cards(console: Console, cards: Sequence[Card]) -> None:
+    room = max(20, console.width - 80)
     columns = (
         Column("id", lambda card: card.short_id, no_wrap=True),
         Column("requested", lambda card: _local_time(card.created_at), no_wrap=True),
         Column("status", lambda card: _styled(card.status), no_wrap=True),
         Column("action", lambda card: formatting.one_line(card.action, 30)),
         Column("by", lambda card: formatting.one_line(card.requester, 20)),
-        Column(
-            "description",
-            lambda card: formatting.one_line(card.description, 200),
-            min_width=12,
-            **formatting.TRUNCATED,
-        ),
+        Column("description", lambda card: formatting.one_line(card.description, room)),
     )
     formatting.print_table(console, cards, columns, "There are no such confirmations.")
 

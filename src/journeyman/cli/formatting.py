@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from rich.console import Console
@@ -19,6 +19,7 @@ UNKNOWN = "·"
 """Shown for unknown values; an empty cell would read as none."""
 
 _MAX_PROBLEMS = 10
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def console() -> Console:
@@ -182,6 +183,13 @@ def print_heading(console: Console, title: str) -> None:
     console.print(Text(f"\n{title}", style="bold cyan"))
 
 
+def print_diff(console: Console, lines: Iterable[str]) -> None:
+    """Print the lines of a diff in their colours."""
+    for line in lines:
+        style = "bold" if line.startswith(("+++", "---")) else _DIFF_STYLES.get(line[:1], "")
+        console.print(Text(readable(line), style), soft_wrap=True)
+
+
 def print_problems(
     console: Console, title: str, lines: Sequence[str], *, total: int | None = None
 ) -> None:
@@ -240,14 +248,6 @@ def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-@contextmanager
-def spinner(label: str, console: Console | None = None) -> Iterator[None]:
-    """Show an animated line while the body runs, if standard error is a terminal. A body that
-    prints passes its `console`, so that what it prints appears above the line.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
-    prints = console is not None and console.is_terminal and not console.quiet
-    with (console if console and prints else Console(stderr=True)).status(label):
-        yield
+def spinner(label: str) -> AbstractContextManager[object]:
+    """Show an animated line while the body runs, if standard error is a terminal."""
+    return Console(stderr=True).status(label) if sys.stderr.isatty() else nullcontext()

@@ -39,7 +39,6 @@ _NOT_RANDOM = (
     "Sessions were not assigned at random: other things may explain the difference. "
     "For a fair comparison: journeyman config set hosts.holdout 0.2"
 )
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.group()
@@ -129,9 +128,7 @@ _name_argument = click.argument("name", type=click.Choice(NAMES), metavar="NAME"
 
 def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> bool:
     """Show a change, and return whether to make it."""
-    for line in plan.change.diff.splitlines():
-        style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
-        formatting.console().print(Text(readable(line), style), soft_wrap=True)
+    formatting.print_diff(formatting.console(), plan.change.diff.splitlines())
     if only_print:
         click.echo("Nothing was changed.")
         return False

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from journeyman.cli import context, files, formatting, session_view
-from journeyman.cli.context import choice, flag, number, option
+from journeyman.cli.context import choice, flag, number
 from journeyman.cli.session_view import ListedSession
 from journeyman.facade.journeyman import Journeyman
 from journeyman.facade.transcript import Transcript
@@ -223,25 +223,6 @@ def export(
     records = map(_openai_chat, exported) if form == "openai" else exported
     content = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
-
-
-@context.command(
-    sessions, "note-opening", message=lambda id_: f"Noted the opening of session {id_}."
-)
-@click.argument("session_id", metavar="SESSION")
-@click.argument("opening_id", metavar="OPENING")
-@option("--source", "The program that recorded the session.", required=True)
-def note_opening(journeyman: Journeyman, *, session_id: str, opening_id: str, source: str) -> str:
-    """Note that a session started with an opening.
-
-    For hosts whose logs do not show what was added to a request. SESSION is the whole id that the
-    host gave it, and may be imported before or after. OPENING is the id of the opening.
-
-    Examples:
-      journeyman sessions note-opening 20261117_220614_85cef9 3f2a9c1b7d5e8042 --source hermes
-    """
-    journeyman.sessions.note_opening(session_id, opening_id, source=source)
-    return session_id
 
 
 def _deleted_message(deleted: Sequence[SessionOverview]) -> str:
