@@ -161,14 +161,24 @@ def show_grant(console: Console, granted: Mapping[str, Any]) -> None:
 
 
 def show_cards(console: Console, cards: Sequence[Card]) -> None:
-    room = max(20, console.width - 80)
     columns = (
         Column("id", lambda card: card.short_id, no_wrap=True),
         Column("requested", lambda card: _local_time(card.created_at), no_wrap=True),
         Column("status", lambda card: _styled(card.status), no_wrap=True),
-        Column("action", lambda card: formatting.one_line(card.action, 30)),
-        Column("by", lambda card: formatting.one_line(card.requester, 20)),
-        Column("description", lambda card: formatting.one_line(card.description, room)),
+        Column("action", lambda card: card.action, max_width=20, **formatting.TRUNCATED),
+        Column(
+            "by",
+            lambda card: card.requester,
+            min_terminal_width=100,
+            max_width=16,
+            **formatting.TRUNCATED,
+        ),
+        Column(
+            "description",
+            lambda card: formatting.one_line(card.description, console.width),
+            ratio=1,
+            **formatting.TRUNCATED,
+        ),
     )
     formatting.print_table(console, cards, columns, "There are no such confirmations.")
 
