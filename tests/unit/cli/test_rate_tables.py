@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from journeyman.cli.rate_tables import change, show_early_and_late, show_rates
+from journeyman.cli.rate_tables import change, show_groups, show_rates
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.groups import grouped
 from journeyman.reliability.rates import Difference, wilson
@@ -61,18 +61,17 @@ def test_early_and_late_calls_only_where_there_is_enough_data() -> None:
     groups = grouped([*judged(long, 12), *judged(few, 2)], "model", with_learning=True)
     for width in WIDTHS:
         console = terminal(width)
-        show_early_and_late(console, "model", [(one.name, one.learning) for one in groups])
+        show_groups(console, "model", groups)
         shown = lines(console)
-        (row,) = [line for line in shown if line.startswith("ve")]
+        after = shown[shown.index("Early and late calls, by the same tools") :]
+        (row,) = [line for line in after if line.startswith("ve")]
         assert len(row) <= width
         assert "…" not in row.split(maxsplit=1)[1]
         assert row.endswith(("fewer", "more", "no difference"))
-        assert not any(few in line for line in shown)
+        assert not any(few in line for line in after)
     console = terminal(80)
-    show_early_and_late(
-        console, "model", [(few, one.learning) for one in groups if one.name == few]
-    )
-    assert lines(console) == []
+    show_groups(console, "model", [one for one in groups if one.name == few])
+    assert not any("Early" in line for line in lines(console))
 
 
 def test_a_difference_without_an_interval_is_unknown() -> None:
