@@ -525,7 +525,6 @@ class TestDoctorAndTour:
             assert all(len(line) <= columns for line in shown.splitlines())
             assert "of your newest sessions" in shown
             assert "failed: limit" in shown
-            assert "transfers it again: refused" in shown
         assert not (user_home / ".journeyman").exists()
         assert not (user_home / "team.db").exists()
 

@@ -5,8 +5,9 @@ escapes, and nothing is truncated on the card that a person decides on.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import unified_diff
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 from rich.console import Console
 from rich.text import Text
@@ -23,6 +24,9 @@ from journeyman.confirm.schemas import (
 )
 from journeyman.records.confirmation import TIERS, Constraint
 from journeyman.text.display import hidden_characters, visible
+
+if TYPE_CHECKING:
+    from journeyman.confirm.administration import Login
 
 _STYLES: dict[str, str] = {
     "pending": "yellow",
@@ -247,3 +251,15 @@ def _json(value: object) -> str:
 
 def _local_time(at: datetime | None) -> str:
     return "" if at is None else formatting.local_time(at.timestamp())
+
+
+def show_first_login(login: "Login | None") -> None:
+    """Show, once, how the first approver logs in; nothing if there are approvers already."""
+    if login is not None:
+        click.echo(
+            f"\nThe approver {visible(login.name)} was created. Shown only once:\n"
+            f"  key   {login.key}\n"
+            f"  link  {login.link}\n"
+            "The link logs in on the page once and expires soon; the key works at any time. Keep\n"
+            "both away from agents. Give each agent a token: journeyman confirm token add NAME"
+        )

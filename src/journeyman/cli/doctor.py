@@ -28,11 +28,11 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     console.print(table)
 
 
-@context.command(
-    render=show_findings,
-    is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
-    tolerant=True,
-)
+def has_problem(findings: Sequence[Finding]) -> bool:
+    return any(finding.status == "problem" for finding in findings)
+
+
+@context.command(render=show_findings, is_failure=has_problem, tolerant=True)
 def doctor(journeyman: Journeyman) -> Sequence[Finding]:
     """Check this machine: what is installed, what works, and what to fix. Changes nothing.
 

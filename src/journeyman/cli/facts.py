@@ -48,13 +48,7 @@ def facts() -> None:
     A fact is counted from recorded sessions, with its evidence. Agents are told facts that still
     hold in the checkout and that no instructions file says already. What you said to an agent when
     you refused or corrected something is a draft, and told to nobody until you accept it.
-
-    \b
-    Examples:
-      journeyman facts list
-      journeyman facts accept 3f2a
-      journeyman facts drop 9c41
-    """  # noqa: D301 - click's mark of a paragraph that keeps its lines
+    """
 
 
 @context.command(facts, name="list")

@@ -57,8 +57,8 @@ def forget(
     elif undo:
         if not is_named or dry_run or matching is not None:
             raise click.UsageError(
-                "--undo takes a session or a project: `journeyman forget --list` shows what can be "
-                "undone."
+                "Name what to undo: --undo takes a session or a project. `journeyman forget "
+                "--list` shows what can be undone."
             )
         context.print_result(journeyman.unforget(**where), _show_undone, as_json=as_json)
     elif not is_named and matching is None:

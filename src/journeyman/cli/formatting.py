@@ -170,7 +170,13 @@ def print_fields(
 
 
 def print_labelled(
-    console: Console, label: Text, text: str, *, full: bool, style: str = "", indent: str = ""
+    console: Console,
+    label: Text,
+    text: str,
+    *,
+    full: bool = False,
+    style: str = "",
+    indent: str = "",
 ) -> None:
     """Print recorded text after a label: in full, or truncated to one line."""
     room = max(console.width - label.cell_len, 20)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
-from journeyman.cli.doctor import show_findings
+from journeyman.cli.doctor import has_problem, show_findings
 from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
@@ -80,38 +80,34 @@ def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
     """Show what Journeyman did in each host."""
     if not reports:
         console.print("No session of an agent is stored yet. Set one up: journeyman hosts list")
-        return
     for one in reports:
         formatting.print_heading(console, one.host)
-        difference = readable(one.difference.note)
+        side = "held out" if one.is_random else "cold"
+        rates = {"warm": one.warm_rate, side: one.cold_rate}
+        shown = (
+            f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
+            for name, rate in rates.items()
+            if rate.total
+        )
+        difference = one.difference.note
         if one.difference.estimate is not None:
             points = f"{change(one.difference)} points {change_interval(one.difference)}"
             difference = f"{points}: {one.verdict}"
         each = one.tokens_per_warm_session
-        failed = f"; the last: {readable(one.last_failure)}" if one.last_failure else ""
-        lines = {
+        per_session = f", {each:,.0f} per warm session" if each else ""
+        held = f"{one.approved:,} approved, {one.blocked:,} blocked"
+        failed = f"; the last: {one.last_failure}" if one.last_failure else ""
+        fields = {
             "sessions": f"{one.sessions:,}, {one.warm:,} of them warm",
-            "errors per call": _error_rates(one),
+            "errors per call": ", ".join(shown),
             "difference": difference,
-            "tokens added": f"{one.tokens_added:,}"
-            + (f", {each:,.0f} per warm session" if each else ""),
-            "held calls": f"{one.approved:,} approved, {one.blocked:,} blocked, "
-            f"{one.prompted:,} asked about by the host",
+            "tokens added": f"{one.tokens_added:,}{per_session}",
+            "held calls": f"{held}, {one.prompted:,} asked about by the host",
             "failed hooks": f"{one.failures:,}{failed}",
         }
-        formatting.print_fields(console, lines, width=17, wrap=True)
+        formatting.print_fields(console, fields, width=17, wrap=True)
         if one.warm and not one.is_random:
             console.print(_NOT_RANDOM, style="dim")
-
-
-def _error_rates(report: "HostReport") -> str:
-    side = "held out" if report.is_random else "cold"
-    rates = (("warm", report.warm_rate), (side, report.cold_rate))
-    return ", ".join(
-        f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
-        for name, rate in rates
-        if rate.total
-    )
 
 
 def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> None:
@@ -124,6 +120,7 @@ def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> N
 
 
 _name_argument = click.argument("name", type=click.Choice(NAMES), metavar="NAME")
+_print_option = flag("--print", "Only show what would change.", dest="only_print")
 
 
 def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> bool:
@@ -141,7 +138,7 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
 
 @context.command(hosts, "install", has_json=False)
 @_name_argument
-@flag("--print", "Only show what would change.", dest="only_print")
+@_print_option
 @context.yes_option
 @flag("--no-opening", "Leave out openings and hints.")
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
@@ -157,7 +154,6 @@ def install(
     running, and shows the command that enables it.
 
     Examples:
-      journeyman hosts install claude-code --print
       journeyman hosts install claude-code
       journeyman hosts install codex --no-gate --yes
       journeyman hosts install service
@@ -176,7 +172,7 @@ def install(
 
 @context.command(hosts, "remove", has_json=False)
 @_name_argument
-@flag("--print", "Only show what would change.", dest="only_print")
+@_print_option
 @context.yes_option
 def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) -> None:
     """Take Journeyman out of the agent NAME, or remove the service. The file becomes what it was
@@ -184,7 +180,6 @@ def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) ->
     confirmations is revoked.
 
     Examples:
-      journeyman hosts remove claude-code
       journeyman hosts remove codex --print
       journeyman hosts remove service --yes
     """
@@ -216,7 +211,7 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
     hosts,
     "check",
     render=show_findings,
-    is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
+    is_failure=has_problem,
 )
 @_name_argument
 def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import msgspec
+from rich.text import Text
 
 from journeyman.cli import context, files, formatting, session_view
 from journeyman.cli.context import choice, flag, number
@@ -117,9 +118,14 @@ def show(
         return
     console = formatting.console()
     if call_number:
-        session_view.print_one_call(console, shown, call_number)
+        call, _ = shown.call(call_number)
+        asked = f"asked in message {shown.number_of(call.asked_key):,}, for the request:"
+        console.print(Text(asked, style="dim"))
+        console.print(formatting.safe_text(f"{shown.request_of(call)}\n"), soft_wrap=True)
+        session_view.print_calls(console, shown, full=True, only=call_number)
     elif message_number:
-        session_view.print_one_message(console, shown, message_number)
+        shown.message(message_number)
+        session_view.print_messages(console, shown, full=True, only=message_number)
     else:
         children = journeyman.sessions.children(shown.overview.session.id)
         short_ids = context.short_ids(child.id for child in children)

@@ -60,9 +60,9 @@ _COLUMNS = (
 
 
 def _show_details(console: Console, template: Template) -> None:
-    used = formatting.pluralize(template.used, "time")
     of_source = f" of {template.source}" if template.source else ""
     sessions = f"{template.qualified:,} used, of {template.scanned:,}{of_source} examined"
+    used = formatting.pluralize(template.used, "time")
     fields = {
         "template": f"{template.name}@{template.version}",
         "about": template.description,
@@ -73,9 +73,7 @@ def _show_details(console: Console, template: Template) -> None:
         "patterns": formatting.count(len(template.patterns)),
         "addendum": template.addendum,
         "learning": _learning(template.late_minus_early),
-        "used": f"{used}, last {formatting.local_time(template.last_used_at)}"
-        if template.used
-        else "never",
+        "used": f"{used}, last {formatting.local_time(template.last_used_at)}",
     }
     formatting.print_fields(console, fields)
 
@@ -98,10 +96,9 @@ def _show_created(console: Console, template: Template) -> None:
 def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) -> None:
     if isinstance(result, ImportedTemplate):
         result = ImportedFolder(imported=(result,), failed={})
-    imported = result.imported
-    formatting.print_table(console, [one.template for one in imported], _COLUMNS, "")
+    formatting.print_table(console, [one.template for one in result.imported], _COLUMNS, "")
     skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
-    skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
+    skipped += [f"{one.template.name}: {part}" for one in result.imported for part in one.skipped]
     if skipped:
         formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
 
@@ -145,8 +142,7 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
     Examples:
       journeyman templates build web
       journeyman templates build fixes --source claude_code --tag python --min-messages 8
-      journeyman templates build here --project .
-      journeyman templates build web --addendum "Our tests run with make test." --json
+      journeyman templates build here --project . --addendum "Our tests run with make test."
     """
     with formatting.counting_bar("Examining sessions") as progress:
         return journeyman.templates.build(name, tags=tags or None, progress=progress, **options)
@@ -170,7 +166,6 @@ def create(journeyman: Journeyman, *, session: str | None, **options: Any) -> Te
     """Create a template from one SESSION that succeeded, or without one from an addendum alone.
 
     Examples:
-      journeyman templates create 0442a060
       journeyman templates create 0442a060 --name release --type code --tag deploy
       journeyman templates create --name house --addendum "Our tests run with make test."
     """
@@ -199,7 +194,6 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
     """List templates by name.
 
     Examples:
-      journeyman templates list
       journeyman templates list --type code --tag python
       journeyman templates list --tags python,tests --all-tags
     """
@@ -208,9 +202,9 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
 
 def _show_patterns(console: Console, template: Template) -> None:
     _show_details(console, template)
+    full = click.get_current_context().params["full"]
     for at, pattern in enumerate(template.patterns, start=1):
         console.print()
-        full = click.get_current_context().params["full"]
         show_pattern(console, pattern, number=at, full=full)
 
 
@@ -289,7 +283,6 @@ def import_(
     Examples:
       journeyman templates import web.json
       journeyman templates import web.json --as colleagues-web
-      journeyman templates import web.json --replace
       journeyman templates import ~/.hermes/warm_sessions
       ssh build journeyman templates export web | journeyman templates import -
     """

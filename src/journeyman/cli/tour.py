@@ -1,9 +1,8 @@
-"""`journeyman tour`: shows in four scenes what Journeyman does, in a temporary folder."""
+"""`journeyman tour`: shows in three scenes what Journeyman does, in a temporary folder."""
 
-import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate, islice
 from pathlib import Path
 
@@ -16,12 +15,11 @@ from journeyman.cli import formatting
 from journeyman.cli.context import flag
 from journeyman.cli.profile import show_tools
 from journeyman.cli.session_view import print_call
-from journeyman.confirm.client import ConfirmClient
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.pages import PAGES
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.plugin.engines import installed_hosts
-from journeyman.records.errors import ConfirmationRefused, MissingPart
+from journeyman.records.errors import MissingPart
 from journeyman.testing import write_corpus, write_lists
 from journeyman.text.display import readable
 
@@ -48,15 +46,13 @@ _CALLS = (
 )
 """Calls whose results are easily misjudged: tool, arguments, result."""
 
-_DETAILS = {"to": "ACME", "amount": 4200}
-_CHANGED = {**_DETAILS, "amount": 9000}
-
 _NEXT_STEPS = """
 To use it yourself:
   [bold]journeyman import[/]          import the sessions of your agents
   [bold]journeyman learn[/]           learn what works in your projects
   [bold]journeyman hosts list[/]      let your agents start warm by themselves
   [bold]journeyman run "TASK"[/]      have an agent do a task, started warm
+  [bold]journeyman confirm serve[/]   hold risky actions until a person decides
   [bold]journeyman doctor[/]          check this machine"""
 
 
@@ -97,10 +93,9 @@ class _Tour:
 
     def show(self, *, agent: bool) -> None:
         scenes: tuple[tuple[str, Callable[[], None]], ...] = (
-            *((("A small model fails cold and succeeds warm", self._agent),) if agent else ()),
+            *([("A small model fails cold and succeeds warm", self._agent)] * agent),
             ("Success is judged, not believed", self._judge),
             ("What worked becomes the start of the next session", self._learn),
-            ("What an agent must not do alone waits for a person", self._confirm),
         )
         for number, (title, scene) in enumerate(scenes, start=1):
             self._console.print(f"\n[bold cyan]{number}. {title}[/]")
@@ -200,26 +195,6 @@ class _Tour:
         titles.sort(key=lambda title: len(title) <= _SHORT_TITLE)
         return project, next(iter(titles), "anything")
 
-    def _confirm(self) -> None:
-        """Hold an action in a real service, and decide on it with a real client."""
-        home = self._folder / "confirm"
-        environ = {"HOME": str(self._folder)}
-        environ |= dict.fromkeys(("JOURNEYMAN_CONFIRM_PORT", "JOURNEYMAN_CONFIRM_PAGE_PORT"), "0")
-        with Journeyman(home=home, environ=environ) as journeyman:
-            desk = journeyman.confirmations
-            _, token = desk.add_agent("bookkeeper")
-            _, key = desk.add_approver("ana")
-            with (
-                desk.served(terminal=io.StringIO()) as started,
-                ConfirmClient(started.agents_url, token) as agent,
-                ConfirmClient(started.agents_url, key) as ana,
-            ):
-                for who, what in _confirmation(agent, ana):
-                    self._print(f"{who:7s}{what}", "red" if "refused" in what else "")
-            audit = desk.verify_audit()
-        state = "the chain is intact" if audit.ok else audit.problem
-        self._print(f"audit  {audit.entries} linked entries: {state}")
-
     def _end(self) -> None:
         agents = ", ".join(PAGES[host].title for host in installed_hosts())
         self._print(
@@ -229,28 +204,6 @@ class _Tour:
         )
         self._print("This tour stored nothing.")
         self._console.print(_NEXT_STEPS)
-
-
-def _confirmation(agent: ConfirmClient, ana: ConfirmClient) -> Iterator[tuple[str, str]]:
-    """Yield who does what."""
-    amount, changed = _DETAILS["amount"], _CHANGED["amount"]
-    card = agent.request("transfer_funds", "Pay the invoice for March.", _DETAILS)
-    yield "agent", f"asks to transfer {amount} to {_DETAILS['to']}: {card.status}"
-    yield "agent", f"approves it itself: {_refusal(agent.approve, card.id, card.digest)}"
-    approved = ana.approve(card.id, card.digest, reason="the invoice is correct")
-    yield "ana", "approves exactly that"
-    yield "agent", f"transfers {changed} instead: {_refusal(agent.redeem, approved, _CHANGED)}"
-    agent.redeem(approved, _DETAILS)
-    yield "agent", f"transfers {amount}: granted, once"
-    yield "agent", f"transfers it again: {_refusal(agent.redeem, approved, _DETAILS)}"
-
-
-def _refusal(attempt: Callable[..., object], *arguments: object) -> str:
-    try:
-        attempt(*arguments)
-    except ConfirmationRefused as refusal:
-        return f"refused. {str(refusal).split('. ')[0].rstrip('.')}."
-    return "granted"
 
 
 def _newest_logs(journeyman: Journeyman) -> list[Path]:
