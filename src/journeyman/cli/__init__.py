@@ -17,7 +17,7 @@ from journeyman.version import __version__
 # Where each command is defined, and its line in the list of commands; without one it is not listed.
 _COMMANDS = {
     "tour": ("tour:tour", "See what Journeyman does, in about a minute."),
-    "doctor": ("doctor:doctor", "Check this machine: what works, and what to fix."),
+    "doctor": ("hosts:doctor", "Check this machine: what works, and what to fix."),
     "config": ("config:config", "Show and change the settings."),
     "import": ("import_logs:import_", "Import the sessions that your agents recorded."),
     "sessions": ("sessions:sessions", "List, show, search, export and delete sessions."),

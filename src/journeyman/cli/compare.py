@@ -76,7 +76,6 @@ def compare(
 
     Examples:
       journeyman compare
-      journeyman compare --project .
       journeyman compare WARM COLD
       journeyman compare --warm-tag warm --cold-tag cold
     """

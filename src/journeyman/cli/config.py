@@ -121,9 +121,7 @@ def set_(journeyman: Journeyman, *, key: str, value: str) -> str:
 
     Examples:
       journeyman config set model.name qwen3:8b
-      journeyman config set model.base_url http://127.0.0.1:11434/v1
       journeyman config set model.api_key -
-      journeyman config set agent.harmless "ls,cat,git status"
     """
     if value == "-":
         is_terminal = sys.stdin.isatty()

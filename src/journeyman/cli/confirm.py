@@ -11,10 +11,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import confirm_admin, confirm_cards, context, formatting
+from journeyman.cli import confirm_admin, confirm_cards, formatting
 from journeyman.cli.confirm_options import command, examples_epilog, name_argument, operator_name
 from journeyman.cli.confirm_view import show_first_login
-from journeyman.cli.context import WholeNumber, flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import Credential, CredentialKind
@@ -22,8 +22,6 @@ from journeyman.text.display import visible
 
 if TYPE_CHECKING:
     from journeyman.confirm.administration import ServiceInfo
-
-_PORT = WholeNumber(0, 65_535)
 
 
 @click.group(
@@ -46,13 +44,9 @@ def confirm() -> None:
 
 @confirm.command(epilog=examples_epilog(None, "serve", "serve --port 6001 --page-port 6081"))
 @option("--host ADDRESS", "Address to listen on (default 127.0.0.1).")
-@option("--port", "Port for agents (default 6000).", type=_PORT)
-@option("--page-port", "Port of the page for people (default 6080).", type=_PORT)
-@option(
-    "--rate-limit N",
-    "Requests for one action that each agent may make per hour (default 10).",
-    type=context.POSITIVE_INT,
-)
+@number("--port", "Port for agents (default 6000).", least=0, most=65_535)
+@number("--page-port", "Port of the page for people (default 6080).", least=0, most=65_535)
+@number("--rate-limit", "Requests for one action that an agent may make per hour (default 10).")
 @flag("--anonymous", "Accept requests without a token, to try it out locally.")
 @click.pass_context
 def serve(ctx: click.Context, /, *, anonymous: bool, **options: str | int | None) -> None:
@@ -115,11 +109,7 @@ def approver() -> None:
     ),
 )
 @name_argument
-@option(
-    "--owner APPROVER",
-    "Owner of the agent, who then cannot approve its requests.",
-    default="",
-)
+@option("--owner APPROVER", "Owner of the agent, who cannot approve its requests.", default="")
 def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, Any]:
     """Create a token for the agent NAME. It is shown only once."""
     credential, secret = journeyman.confirmations.add_agent(name, owner=owner, by=operator_name())
@@ -139,11 +129,7 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
     ),
 )
 @name_argument
-@option(
-    "--telegram NUMBER",
-    "Telegram user id, a number; the person can then decide with buttons there.",
-    type=WholeNumber(1),
-)
+@number("--telegram NUMBER", "Telegram user id; the person can then decide with buttons there.")
 def _add_approver(journeyman: Journeyman, *, name: str, telegram: int | None) -> dict[str, Any]:
     """Create an account for NAME. The key is shown only once."""
     credential, secret = journeyman.confirmations.add_approver(

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from journeyman.cli import confirm_options, confirm_view, context, formatting
 from journeyman.cli.confirm_options import command, detail_option, details_option, id_argument
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.confirm.schemas import Card
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import ConfirmationStatus
@@ -23,9 +23,7 @@ from journeyman.text.display import visible
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
 
-limit_option = option(
-    "-n --limit", "Number of rows to list.", type=context.WholeNumber(1, 500), default=20
-)
+limit_option = number("-n --limit", "Number of rows to list.", most=500, default=20)
 
 
 @command(
@@ -39,11 +37,11 @@ limit_option = option(
 @detail_option
 @details_option
 @option("--wait/--no-wait", "Wait for the decision (the default), or return at once.", default=True)
-@option(
+@number(
     "--timeout SECONDS",
     "Time that people have to decide, from 30 to 3,600; after that, the answer is no.",
     dest="timeout_s",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
     default=300,
 )
 @option("--session NAME", "Session that the request belongs to.", dest="session_key", default="")
@@ -176,11 +174,7 @@ def _cancel_on_interrupt(client: "ConfirmClient", card: Card) -> Iterator[None]:
 @command(
     None, "list", "list --status pending", "list --limit 5 --json", render=confirm_view.show_cards
 )
-@option(
-    "--status",
-    "Only confirmations with this status.",
-    type=click.Choice(get_args(ConfirmationStatus)),
-)
+@choice("--status", "Only confirmations with this status.", get_args(ConfirmationStatus))
 @limit_option
 def list_(journeyman: Journeyman, **filters: Any) -> Sequence[Card]:
     """List confirmations, newest first.

@@ -65,7 +65,7 @@ def show_card(console: Console, card: Card) -> None:
         "  notice": _notice(card),
         "  digest": visible(card.digest),
     }
-    formatting.print_fields(console, fields, width=12)
+    formatting.print_fields(console, fields)
     for heading, value in (("parameters", card.details), ("changed by a person to", card.edited)):
         if value is not None:
             show_parameters(console, heading, value)
@@ -140,7 +140,7 @@ def show_requested(console: Console, card: Card) -> None:
         "decide": visible(card.page_url),
         "notice": _notice(card),
     }
-    formatting.print_fields(console, fields, width=9)
+    formatting.print_fields(console, fields)
     if isinstance(card, SubmittedCard) and card.shared:
         console.print("An identical request is already waiting; both share one confirmation.")
 

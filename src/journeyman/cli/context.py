@@ -55,9 +55,11 @@ def option(names: str, help_text: str, *, dest: str = "", **settings: Any) -> _D
     return click.option(*declared, metavar=metavar, help=help_text, **settings)
 
 
-def number(names: str, help_text: str, *, least: int = 1, **settings: Any) -> _Decorator:
+def number(
+    names: str, help_text: str, *, least: int = 1, most: int = _LARGEST_NUMBER, **settings: Any
+) -> _Decorator:
     """Declare an option whose value is a whole number."""
-    return option(names, help_text, type=WholeNumber(least), **settings)
+    return option(names, help_text, type=WholeNumber(least, most), **settings)
 
 
 def choice(names: str, help_text: str, values: Iterable[str], **settings: Any) -> _Decorator:
@@ -88,7 +90,7 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic only si
         return number
 
 
-NON_NEGATIVE_INT, POSITIVE_INT = WholeNumber(0), WholeNumber(1)
+POSITIVE_INT = WholeNumber(1)
 POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
 
 yes_option = flag("-y --yes", "Do not ask for confirmation.")
@@ -345,8 +347,8 @@ _SESSION_OPTIONS = {
     "tag": option("--tag", "Only sessions with this tag."),
     "since": since_option,
     "until": option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
-    "min_messages": option(
-        "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
+    "min_messages": number(
+        "--min-messages", "Only sessions at least this long, in messages.", least=0
     ),
     "subagents": option(
         "--no-subagents",

@@ -119,7 +119,7 @@ def _show(console: Console, fact: Fact) -> None:
         "needs": ", ".join(fact.present),
         "without": ", ".join(fact.absent),
     }
-    formatting.print_fields(console, fields, width=9, wrap=True)
+    formatting.print_fields(console, fields, wrap=True)
 
 
 @context.command(facts, render=_show)
@@ -248,7 +248,6 @@ def playbook(
 
     Examples:
       journeyman playbook
-      journeyman playbook acme/app
       journeyman playbook --write CLAUDE.md
       journeyman playbook --undo CLAUDE.md
     """

@@ -48,7 +48,6 @@ def forget(
       journeyman forget 0442a060 --dry-run
       journeyman forget --project acme/shop --yes
       journeyman forget --matching "db-7.internal"
-      journeyman forget --list
       journeyman forget --undo 0442a060
     """
     is_named = any(where.values())
@@ -92,7 +91,7 @@ def _show(console: Console, forgotten: Forgotten, *, is_done: bool = False) -> N
         "  templates changed": formatting.join_names(forgotten.templates_changed, _MAX_NAMES),
         "  templates deleted": formatting.join_names(forgotten.templates_deleted, _MAX_NAMES),
     }
-    formatting.print_fields(console, fields, width=21, wrap=True)
+    formatting.print_fields(console, fields, wrap=True)
     if is_done:
         console.print(
             "Sessions and files with a playbook stay as they are; `journeyman playbook --write "

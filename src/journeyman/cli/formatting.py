@@ -155,12 +155,11 @@ def print_table(
     console.print(fit_table(rows, columns, console.width) if rows else safe_text(if_empty))
 
 
-def print_fields(
-    console: Console, fields: Mapping[str, str | Text], *, width: int = 10, wrap: bool = False
-) -> None:
+def print_fields(console: Console, fields: Mapping[str, str | Text], *, wrap: bool = False) -> None:
     """Print names and values, one per line; empty values are left out, and further lines of a value
     are aligned with its first.
     """
+    width = 2 + max((len(name) for name, value in fields.items() if value), default=0)
     for name, value in fields.items():
         if value:
             text = value if isinstance(value, Text) else safe_text(value)

@@ -1,5 +1,5 @@
 """`journeyman hosts`: installs Journeyman into other programs' agents, lists and checks what is
-installed, removes it, and reports what it did there.
+installed, removes it, and reports what it did there. `journeyman doctor` inspects this machine.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,20 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
-from journeyman.cli.doctor import has_problem, show_findings
 from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
+from journeyman.plugin.engines import engine_findings
 from journeyman.plugin.installation.file_change import refuse_read_only
 from journeyman.plugin.installation.installer import NAMES, Installer, Plan
 from journeyman.plugin.installation.record import SERVICE
-from journeyman.plugin.installation.status import HostStatus, list_hosts, steps_after
+from journeyman.plugin.installation.status import (
+    HostStatus,
+    host_findings,
+    list_hosts,
+    steps_after,
+)
 from journeyman.plugin.installation.targets import PARTS
 from journeyman.text.display import readable
 
@@ -105,7 +110,7 @@ def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
             "held calls": f"{held}, {one.prompted:,} asked about by the host",
             "failed hooks": f"{one.failures:,}{failed}",
         }
-        formatting.print_fields(console, fields, width=17, wrap=True)
+        formatting.print_fields(console, fields, wrap=True)
         if one.warm and not one.is_random:
             console.print(_NOT_RANDOM, style="dim")
 
@@ -117,6 +122,41 @@ def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> N
         console.print(Text(readable(one.explanation)))
         for text in one.texts:
             console.print(Text(f"\n{readable(text)}", "dim"), soft_wrap=True)
+
+
+_MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}
+
+
+def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """Print what a check has found, and what to do about it."""
+    table = formatting.table("", "check", "result")
+    table.columns[1].no_wrap = True
+    table.columns[2].overflow = "fold"  # a command that is cut cannot be run
+    for finding in findings:
+        result = formatting.safe_text(finding.found)
+        if finding.advice:
+            result.append(f"\n→ {finding.advice}", style="cyan")
+        table.add_row(_MARKS[finding.status], finding.what, result)
+    console.print(table)
+
+
+def _has_problem(findings: Sequence[Finding]) -> bool:
+    return any(finding.status == "problem" for finding in findings)
+
+
+@context.command(render=_show_findings, is_failure=_has_problem, tolerant=True)
+def doctor(journeyman: Journeyman) -> Sequence[Finding]:
+    """Check this machine: what is installed, what works, and what to fix. Changes nothing.
+
+    Examples:
+      journeyman doctor
+    """
+    installer = Installer(journeyman)
+    return [
+        *journeyman.diagnose(),
+        *engine_findings(installer, journeyman),
+        *host_findings(installer),
+    ]
 
 
 _name_argument = click.argument("name", type=click.Choice(NAMES), metavar="NAME")
@@ -210,8 +250,8 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
 @context.command(
     hosts,
     "check",
-    render=show_findings,
-    is_failure=has_problem,
+    render=_show_findings,
+    is_failure=_has_problem,
 )
 @_name_argument
 def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:

@@ -37,23 +37,11 @@ _INDENT = "   "
     dest="form",
     show_default="text on a terminal, else openai",
 )
-@number(
-    "--budget",
-    f"Token budget, estimated (default {BUDGET_TOKENS:,}; none for a template).",
-    dest="budget_tokens",
-    least=0,
-)
-@number(
-    "--max-patterns",
-    f"Largest number of examples (default {EXAMPLES}; all of a template).",
-    least=0,
-)
+@number("--budget", f"Most tokens (default {BUDGET_TOKENS:,}; any for a template).", least=0)
+@number("--max-patterns", f"Most examples (default {EXAMPLES}; all of a template).", least=0)
 @option("--model", "Model that will read it; a setting names small models.", default="")
 @flag("--small", "For a small model: examples only.")
-@option(
-    "--tools FILE",
-    "JSON tool definitions of the session; examples that do not fit them are left out.",
-)
+@option("--tools FILE", "Tool definitions as JSON; examples that do not fit them are left out.")
 @context.bots_option
 @flag("--explain", "Show what was selected, and why.")
 def open_(
@@ -66,6 +54,7 @@ def open_(
     explain: bool,
     as_json: bool,
     small: bool,
+    budget: int | None,
     **options: Any,
 ) -> None:
     """Print what a new session on TASK should start with: the facts of this project that it needs
@@ -76,7 +65,6 @@ def open_(
     reads TASK from standard input.
 
     Examples:
-      journeyman open "Add a test for an amount split among people"
       journeyman open "Add a test for an amount split among people" --explain
       journeyman open --template web --format anthropic > opening.json
       cat task.txt | journeyman open - --tools tools.json --budget 800
@@ -94,6 +82,7 @@ def open_(
     opening = journeyman.opening(
         files.task_text(task),
         project=place,
+        budget_tokens=budget,
         tools=None if tools is None else _read_tool_definitions(tools),
         counted=not explain,
         small=small or None,

@@ -58,11 +58,8 @@ def profile_command(
 
     Examples:
       journeyman profile
-      journeyman profile --by model
       journeyman profile --by length --source claude_code
-      journeyman profile --by tool --project .
       journeyman profile --by type --include-trivial
-      journeyman profile SESSION
       journeyman profile --plot reliability.svg
     """
     if plot:

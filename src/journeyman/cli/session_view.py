@@ -123,7 +123,7 @@ def print_details(
         "cost": "" if tokens.cost_usd is None else f"${tokens.cost_usd:.4f} as recorded",
         "log": session.log,
     }
-    formatting.print_fields(console, fields, width=12)
+    formatting.print_fields(console, fields)
 
 
 def print_messages(

@@ -105,10 +105,8 @@ def show(
 
     Examples:
       journeyman sessions show 0442a060
-      journeyman sessions show 0442a060 --calls
       journeyman sessions show 0442a060 --call 12
       journeyman sessions show 0442a060 --message 3 --raw
-      journeyman sessions show 0442a060 --full
     """
     if call_number and message_number:
         raise click.UsageError("Pass --call or --message, not both.")
@@ -172,7 +170,6 @@ def search(
     sessions show ID --call N` or `--message N`.
 
     Examples:
-      journeyman sessions search permission denied
       journeyman sessions search 'pyt*'
       journeyman sessions search '"no such file"' --source codex
       journeyman sessions search timeout --project . --since '2 weeks'

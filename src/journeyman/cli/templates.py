@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, number, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.cli.opening import show_pattern
 from journeyman.facade.journeyman import Journeyman
@@ -24,7 +24,7 @@ from journeyman.records import (
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MIN_MESSAGES
 
-_TASK_TYPE = click.Choice(get_args(PatternType))
+_type_option = choice("--type", "Type of the template.", get_args(PatternType), dest="task_type")
 
 
 def _split_tags(
@@ -118,15 +118,11 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 @click.argument("name")
 @number(
     "--min-messages",
-    "Only sessions with at least this many messages.",
+    "Only sessions at least this long, in messages.",
     least=0,
     default=MIN_MESSAGES,
 )
-@number(
-    "--max-patterns",
-    "Largest number of patterns to store, most frequent first.",
-    default=MAX_PATTERNS,
-)
+@number("--max-patterns", "Most patterns to store, the frequent first.", default=MAX_PATTERNS)
 @context.project_option
 @context.source_option
 @context.platform_option
@@ -151,17 +147,10 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
 @context.command(templates, render=_show_created)
 @click.argument("session", required=False)
 @option("--name", "Name of the template (default: the session's id).")
-@option(
-    "--type", "Type of the template (default: from the calls).", dest="task_type", type=_TASK_TYPE
-)
+@_type_option
 @_tags_option
 @_addendum_option
-@number(
-    "--max-patterns",
-    "Largest number of patterns to store.",
-    dest="max_examples",
-    default=MAX_EXAMPLES,
-)
+@number("--max-patterns", "Most patterns to store.", dest="max_examples", default=MAX_EXAMPLES)
 def create(journeyman: Journeyman, *, session: str | None, **options: Any) -> Template:
     """Create a template from one SESSION that succeeded, or without one from an addendum alone.
 
@@ -186,7 +175,7 @@ def _without_patterns(templates: Sequence[Template]) -> list[dict[str, Any]]:
 
 
 @context.command(templates, "list", render=_show_list, to_json=_without_patterns, is_paged=True)
-@option("--type", "Only templates of this type.", dest="task_type", type=_TASK_TYPE)
+@_type_option
 @_tags_option
 @flag("--all-tags", "Only templates with all of the tags, not just one of them.")
 @flag("--versions", "List all versions, not only the newest.")
@@ -260,16 +249,8 @@ def export(journeyman: Journeyman, *, reference: str, **destination: Any) -> Non
 
 @context.command(templates, "import", render=_show_imported)
 @click.argument("file", metavar="FILE|FOLDER")
-@option(
-    "--as NAME",
-    "Name of the template here (default: as in the file).",
-    dest="name",
-)
-@flag(
-    "--replace",
-    "If the name is taken, make this its next version; older versions stay.",
-    dest="replace_existing",
-)
+@option("--as NAME", "Name of the template here (default: as in the file).", dest="name")
+@flag("--replace", "If the name is taken, make this its next version.", dest="replace_existing")
 @flag("--with-addendum", "Also import its addendum for models. Read it first.")
 def import_(
     journeyman: Journeyman, *, file: str, name: str | None, **options: Any

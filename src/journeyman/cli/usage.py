@@ -29,10 +29,8 @@ def usage(
     and incomplete sums are marked.
 
     Examples:
-      journeyman usage
       journeyman usage --by day --since 2026-11-01
       journeyman usage --by task --source hermes
-      journeyman usage --by project
     """
     report = journeyman.accounting.report(by, **filters)
     if as_json:

@@ -23,9 +23,7 @@ def worth(journeyman: Journeyman, *, project: str | None, as_json: bool) -> None
     95 % of resampled sessions.
 
     Examples:
-      journeyman worth
       journeyman worth --project .
-      journeyman worth --json
     """
     name = journeyman.project_named(project) if project else None
     with formatting.counting_bar("Replaying") as progress:
@@ -68,6 +66,7 @@ def show_worth(console: Console, worth: Worth) -> None:
             for share in worth.shares
         )
         console.print(formatting.table("what", "mean", "all", "sessions", rows=rows))
+    console.print()
     totals = {
         "longest start, in tokens": worth.start_tokens,
         "told names that were gone": len(worth.dead),
@@ -75,9 +74,7 @@ def show_worth(console: Console, worth: Worth) -> None:
         "told facts that disagree": len(worth.contradictions),
         "facts told at a call": len(worth.hints),
     }
-    console.print()
-    for label, number in totals.items():
-        console.print(Text(f"{label}: {number:,}"))
+    formatting.print_fields(console, {name: f"{total:,}" for name, total in totals.items()})
     console.print()
 
 
