@@ -24,16 +24,7 @@ if TYPE_CHECKING:
     from journeyman.confirm.administration import ServiceInfo
 
 
-@click.group(
-    epilog=examples_epilog(
-        None,
-        "serve",
-        "token add builder",
-        'request pay_invoice "Pay ACME for March" --detail amount:=100',
-        "list --status pending",
-        "approve 5f0c2d",
-    )
-)
+@click.group()
 def confirm() -> None:
     """Hold risky actions until a person decides.
 

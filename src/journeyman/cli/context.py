@@ -5,7 +5,6 @@ JSON output.
 import inspect
 import io
 import json
-import os
 import re
 import shutil
 import signal
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _LARGEST_NUMBER = 1_000_000_000
-_MAX_WORKERS = 64
 _PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 JSON_HELP = "Print JSON for programs."
@@ -100,13 +98,6 @@ bots_option = flag("--bots", "Include sessions of bots: headless runs, schedules
 include_trivial_option = flag(
     "--include-trivial", "Also count housekeeping tools: memory, to-do lists, …"
 )
-workers_option = option(
-    "--workers N",
-    "Number of processes to use for larger amounts of work.",
-    type=WholeNumber(1, _MAX_WORKERS),
-    default=lambda: min(os.cpu_count() or 1, _MAX_WORKERS),
-    show_default="all cores",
-)
 
 
 class _Screen(io.StringIO):
@@ -132,11 +123,7 @@ def open_journeyman(*, tolerant: bool = False) -> Journeyman:
     """Return the Journeyman for this command; it is closed when the command ends."""
     ctx = click.get_current_context()
     selected = ctx.find_root().obj
-    opened = Journeyman(
-        home=selected["home"],
-        database=selected["database"],
-        tolerant=tolerant,
-    )
+    opened = Journeyman(selected["home"], selected["database"], tolerant=tolerant)
     selected["opened"] = ctx.with_resource(opened)
     return opened
 
@@ -347,9 +334,7 @@ _SESSION_OPTIONS = {
     "tag": option("--tag", "Only sessions with this tag."),
     "since": since_option,
     "until": option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
-    "min_messages": number(
-        "--min-messages", "Only sessions at least this long, in messages.", least=0
-    ),
+    "min_messages": number("--min-messages", "Only sessions at least this long.", least=0),
     "subagents": option(
         "--no-subagents",
         "Leave out sessions of subagents.",
@@ -359,14 +344,12 @@ _SESSION_OPTIONS = {
         default=None,
     ),
     "bots": option("--bots/--no-bots", "Include or leave out bots: headless runs, …", default=None),
-    "warm": option(
-        "--warm/--cold", "Only sessions that started with an opening, or only others.", default=None
-    ),
+    "warm": option("--warm/--cold", "Only sessions with an opening, or without.", default=None),
 }
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select sessions; the command receives them as `filters`."""
+    """Add the options that select sessions; the command receives those in use as `filters`."""
 
     @wraps(command)
     def with_filters(*args: Any, **options: Any) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
@@ -92,24 +93,13 @@ def _cell_text(value: Cell) -> Text:
     return safe_text(value) if isinstance(value, str) else Text(count(value))
 
 
-def table(*columns: str, numbers: Sequence[str] = (), rows: Iterable[Sequence[Cell]] = ()) -> Table:
-    """Return a table without borders; the columns in `numbers` are right-aligned."""
-    table_ = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for name in columns:
-        right = name in numbers
-        table_.add_column(name, justify="right" if right else "left", no_wrap=right)
-    for row in rows:
-        table_.add_row(*map(_cell_text, row))
-    return table_
-
-
 TRUNCATED: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 """The layout of a column that truncates its texts instead of wrapping them."""
 
 
 class Column:
     """A table column that is shown only in a terminal of at least `min_terminal_width`, and, if
-    `optional`, only when some row has a value in it. `layout` sets attributes of the rich column.
+    `optional`, only when some row has a value in it. `layout` is that of the rich column.
     """
 
     def __init__(
@@ -123,7 +113,9 @@ class Column:
         **layout: Any,
     ) -> None:
         self.header, self.cell, self.min_terminal_width = header, cell, min_terminal_width
-        self.numeric, self.optional, self.layout = numeric, optional, layout
+        self.optional = optional
+        right: dict[str, Any] = {"justify": "right", "no_wrap": True} if numeric else {}
+        self.layout = right | layout
 
     def is_shown(self, rows: Iterable[Any], width: int) -> bool:
         if width < self.min_terminal_width:
@@ -134,18 +126,28 @@ class Column:
 def fit_table(
     rows: Sequence[Any], columns: Iterable[Column], width: int, *, total: Any = None
 ) -> Table:
-    """Return a table of the columns that fit the width, with a row of totals if there is one."""
+    """Return a table without borders, of the columns that fit the width, with a row of totals if
+    there is one.
+    """
     shown = [column for column in columns if column.is_shown(rows, width)]
-    numbers = [column.header for column in shown if column.numeric]
-    cells = ([column.cell(row) for column in shown] for row in rows)
-    fitted = table(*(column.header for column in shown), numbers=numbers, rows=cells)
-    for column, rich_column in zip(shown, fitted.columns, strict=True):
-        for name, value in column.layout.items():
-            setattr(rich_column, name, value)
+    fitted = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in shown:
+        fitted.add_column(column.header, **column.layout)
         fitted.expand = fitted.expand or "ratio" in column.layout
+    for row in rows:
+        fitted.add_row(*(_cell_text(column.cell(row)) for column in shown))
     if total is not None:
         fitted.add_row(*(_cell_text(column.cell(total)) for column in shown), style="bold")
     return fitted
+
+
+def table(*headers: str, rows: Iterable[Sequence[Cell]], numbers: Sequence[str] = ()) -> Table:
+    """Return a table of rows of cells; the columns in `numbers` are right-aligned."""
+    columns = [
+        Column(header, itemgetter(at), numeric=header in numbers)
+        for at, header in enumerate(headers)
+    ]
+    return fit_table([*rows], columns, width=0)
 
 
 def print_table(
@@ -226,13 +228,6 @@ def join_names(names: Sequence[str], limit: int) -> str:
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that updates a progress bar with what an import or learning reports."""
-    with counting_bar(label) as update:
-        yield lambda progress: update(progress.done, progress.total)
-
-
-@contextmanager
 def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function that updates a progress bar with the items done and their total. Nothing is
     shown unless standard error is a terminal.
@@ -251,6 +246,13 @@ def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=0)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that updates such a bar with what an import or learning reports."""
+    with counting_bar(label) as update:
+        yield lambda progress: update(progress.done, progress.total)
 
 
 def spinner(label: str) -> AbstractContextManager[object]:

@@ -129,15 +129,17 @@ _MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Te
 
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """Print what a check has found, and what to do about it."""
-    table = formatting.table("", "check", "result")
-    table.columns[1].no_wrap = True
-    table.columns[2].overflow = "fold"  # a command that is cut cannot be run
-    for finding in findings:
-        result = formatting.safe_text(finding.found)
-        if finding.advice:
-            result.append(f"\n→ {finding.advice}", style="cyan")
-        table.add_row(_MARKS[finding.status], finding.what, result)
-    console.print(table)
+    columns = (
+        Column("", lambda finding: _MARKS[finding.status]),
+        Column("check", lambda finding: finding.what, no_wrap=True),
+        Column("result", _result, overflow="fold"),  # a command that is cut cannot be run
+    )
+    formatting.print_table(console, findings, columns, "")
+
+
+def _result(finding: Finding) -> Text:
+    advice = f"\n→ {readable(finding.advice)}" if finding.advice else ""
+    return Text.assemble(readable(finding.found), (advice, "cyan"))
 
 
 def _has_problem(findings: Sequence[Finding]) -> bool:

@@ -1,5 +1,6 @@
 """`journeyman import` and `journeyman learn`: bring in recorded sessions, and learn from them."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.report import ImportReport, LearnReport, LogLocation
+
+_MAX_WORKERS = 64
 
 _Imported = tuple[ImportReport, list[LogLocation] | None]
 """The report of an import, and the locations that were searched if no path was supplied."""
@@ -139,7 +142,13 @@ def _show_learned(console: Console, report: LearnReport) -> None:
 
 @context.command(render=_show_learned)
 @context.project_option
-@context.workers_option
+@number(
+    "--workers N",
+    "Processes for larger amounts of work.",
+    most=_MAX_WORKERS,
+    default=lambda: min(os.cpu_count() or 1, _MAX_WORKERS),
+    show_default="all cores",
+)
 def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
     """Learn from new sessions which calls worked, and what each was for.
 

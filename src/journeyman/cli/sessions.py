@@ -72,8 +72,8 @@ def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> lis
 
 
 def _as_json(row: ListedSession) -> dict[str, Any]:
-    overview: dict[str, Any] = msgspec.to_builtins(row.overview)
-    return overview | {
+    return {
+        **msgspec.to_builtins(row.overview),
         "short_id": row.short_id,
         "errors": row.errors,
         "cost_usd": row.usage and row.usage.cost_usd,
@@ -245,7 +245,6 @@ def delete(
     """Delete sessions with all their messages. The logs they came from are not changed.
 
     Examples:
-      journeyman sessions delete 0442a060
       journeyman sessions delete 0442a060 1284c080 --yes
     """
     overviews = [journeyman.sessions.get(session_id) for session_id in session_ids]
@@ -253,7 +252,6 @@ def delete(
         for row in overviews:
             title = formatting.one_line(row.session.title, 60)
             click.echo(f"{row.session.id}  {row.messages:,} messages  {title}", err=True)
-        click.confirm(
-            f"Delete {formatting.pluralize(len(overviews), 'session')}?", abort=True, err=True
-        )
+        question = f"Delete {formatting.pluralize(len(overviews), 'session')}?"
+        click.confirm(question, abort=True, err=True)
     return [journeyman.sessions.delete(row.session.id) for row in overviews]
