@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import confirm_admin, confirm_cards, formatting
-from journeyman.cli.confirm_options import command, examples_epilog, name_argument, operator_name
+from journeyman.cli.confirm_options import command, name_argument, operator_name
 from journeyman.cli.confirm_view import show_first_login
 from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
@@ -33,7 +33,7 @@ def confirm() -> None:
     """
 
 
-@confirm.command(epilog=examples_epilog(None, "serve", "serve --port 6001 --page-port 6081"))
+@confirm.command(epilog="Example: journeyman confirm serve --port 6001 --page-port 6081")
 @option("--host ADDRESS", "Address to listen on (default 127.0.0.1).")
 @number("--port", "Port for agents (default 6000).", least=0, most=65_535)
 @number("--page-port", "Port of the page for people (default 6080).", least=0, most=65_535)

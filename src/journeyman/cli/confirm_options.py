@@ -39,13 +39,9 @@ def command(
     the end of its help; the first word of the first one is its name.
     """
     name = examples[0].split()[0]
-    return context.command(group, name, epilog=examples_epilog(group, *examples), **settings)
-
-
-def examples_epilog(group: click.Group | None, *examples: str) -> str:
-    """Return the examples as the end of a help page, each with the program and group before it."""
     prefix = f"  journeyman confirm {group.name if group else ''}".rstrip()
-    return "\n".join(["\b\nExamples:", *(f"{prefix} {line}" for line in examples)])
+    epilog = "\n".join(["\b\nExamples:", *(f"{prefix} {line}" for line in examples)])
+    return context.command(group, name, epilog=epilog, **settings)
 
 
 def parse_details(document: str | None, pairs: Iterable[str]) -> dict[str, Any]:

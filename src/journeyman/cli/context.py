@@ -334,7 +334,9 @@ _SESSION_OPTIONS = {
     "tag": option("--tag", "Only sessions with this tag."),
     "since": since_option,
     "until": option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
-    "min_messages": number("--min-messages", "Only sessions at least this long.", least=0),
+    "min_messages": number(
+        "--min-messages", "Only sessions with at least this many messages.", least=0
+    ),
     "subagents": option(
         "--no-subagents",
         "Leave out sessions of subagents.",

@@ -62,7 +62,8 @@ _COLUMNS = (
 def _show_details(console: Console, template: Template) -> None:
     of_source = f" of {template.source}" if template.source else ""
     sessions = f"{template.qualified:,} used, of {template.scanned:,}{of_source} examined"
-    used = formatting.pluralize(template.used, "time")
+    times = formatting.pluralize(template.used, "time")
+    used = f"{times}, last {formatting.local_time(template.last_used_at)}"
     fields = {
         "template": f"{template.name}@{template.version}",
         "about": template.description,
@@ -73,7 +74,7 @@ def _show_details(console: Console, template: Template) -> None:
         "patterns": formatting.count(len(template.patterns)),
         "addendum": template.addendum,
         "learning": _learning(template.late_minus_early),
-        "used": f"{used}, last {formatting.local_time(template.last_used_at)}",
+        "used": used if template.used else "never",
     }
     formatting.print_fields(console, fields)
 
@@ -118,11 +119,11 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 @click.argument("name")
 @number(
     "--min-messages",
-    "Only sessions at least this long, in messages.",
+    "Only sessions with at least this many messages.",
     least=0,
     default=MIN_MESSAGES,
 )
-@number("--max-patterns", "Most patterns to store, the frequent first.", default=MAX_PATTERNS)
+@number("--max-patterns", "Most patterns to store, frequent ones first.", default=MAX_PATTERNS)
 @context.project_option
 @context.source_option
 @context.platform_option

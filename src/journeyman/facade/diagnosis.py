@@ -1,12 +1,12 @@
 """Checks an installation: what is there, what works and what to fix."""
 
-import importlib.util
 import os
 import platform
 import shlex
 import stat
 import tempfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -27,14 +27,14 @@ from journeyman.store.jobs import is_lease_free
 from journeyman.store.store import Store
 
 _EXTRAS = {
-    "postgres": ("psycopg", "a PostgreSQL database for a team"),
-    "agent": ("openai", "an agent with a model at an endpoint"),
-    "local": ("xllamacpp", "the embedded model"),
-    "mcp": ("mcp", "the server for other programs' models"),
-    "confirm": ("litestar", "confirmations: a person decides on risky actions"),
-    "jobs": ("cronsim", "agents on a schedule"),
+    "postgres": "psycopg",
+    "agent": "openai",
+    "local": "xllamacpp",
+    "mcp": "mcp",
+    "confirm": "litestar",
+    "jobs": "cronsim",
 }
-"""The module that tells whether an extra is installed, and what the extra is."""
+"""A module by which each extra is known to be installed."""
 
 _MOST_NAMES = 5
 _COMMAND_TIMEOUT_S = 10.0
@@ -238,14 +238,9 @@ def _place(place: LogLocation, program: str) -> Finding:
 
 
 def _extras() -> Finding:
-    missing = {
-        name: purpose
-        for name, (module, purpose) in _EXTRAS.items()
-        if importlib.util.find_spec(module) is None
-    }
+    missing = [name for name, module in _EXTRAS.items() if find_spec(module) is None]
     found = ", ".join(name for name in _EXTRAS if name not in missing) or "none is installed"
     if not missing:
         return Finding("extras", "ok", found)
-    for_what = "; ".join(f"{name} is {purpose}" for name, purpose in missing.items())
-    advice = f"pip install 'journeyman[{','.join(missing)}]'  ({for_what})"
-    return Finding("extras", "ok", found, advice)
+    advice = f"pip install 'journeyman[{','.join(missing)}]'"
+    return Finding("extras", "ok", f"{found}; without {', '.join(missing)}", advice)
