@@ -161,7 +161,7 @@ def print_fields(console: Console, fields: Mapping[str, str | Text], *, wrap: bo
     """Print names and values, one per line; empty values are left out, and further lines of a value
     are aligned with its first.
     """
-    width = 2 + max((len(name) for name, value in fields.items() if value), default=0)
+    width = max([10, *(len(name) + 2 for name, value in fields.items() if value)])
     for name, value in fields.items():
         if value:
             text = value if isinstance(value, Text) else safe_text(value)
