@@ -80,7 +80,7 @@ def test_doctor_outlives_what_it_reports(command: Command) -> None:
         assert len(problems) == 1
         assert found in problems[0]["found"]
         assert advice in problems[0]["advice"]
-        assert {"database", "confinement", "extra: agent"} <= {row["what"] for row in findings}
+        assert {"database", "confinement", "extras"} <= {row["what"] for row in findings}
     file.write_bytes(b"\xff\xfe")
     assert ".broken" in problem(command, "settings")
     file.unlink()

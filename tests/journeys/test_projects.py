@@ -99,7 +99,7 @@ def test_the_project_is_shown(worked: Command) -> None:
         assert ("project" in lines[0]) == (shown is not None)
         (here,) = (line for line in lines if line.startswith("here"))
         assert shown is None or f" {shown} " in here
-    assert "project     github.com/acme/app" in worked("sessions", "show", "here").stdout
+    assert "project      github.com/acme/app" in worked("sessions", "show", "here").stdout
 
 
 def test_learning_from_one_project(worked: Command) -> None:

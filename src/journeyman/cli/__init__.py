@@ -17,7 +17,7 @@ from journeyman.version import __version__
 # Where each command is defined, and its line in the list of commands; without one it is not listed.
 _COMMANDS = {
     "tour": ("tour:tour", "See what Journeyman does, in about a minute."),
-    "doctor": ("doctor:doctor", "Check this machine: what works, and what to fix."),
+    "doctor": ("hosts:doctor", "Check this machine: what works, and what to fix."),
     "config": ("config:config", "Show and change the settings."),
     "import": ("import_logs:import_", "Import the sessions that your agents recorded."),
     "sessions": ("sessions:sessions", "List, show, search, export and delete sessions."),
@@ -30,7 +30,7 @@ _COMMANDS = {
     "compare": ("compare:compare", "Compare warm sessions with cold ones."),
     "learn": ("import_logs:learn", "Learn from new sessions which calls work."),
     "forget": ("forget:forget", "Remove what was learned, and do not learn it again."),
-    "playbook": ("playbook:playbook", "Show what agents are told about a project."),
+    "playbook": ("facts:playbook", "Show what agents are told about a project."),
     "facts": ("facts:facts", "List facts with their evidence; accept, pin and drop them."),
     "remember": ("facts:remember", "Tell later sessions in a project what you want."),
     "worth": ("worth:worth", "Measure what facts are worth in your sessions."),

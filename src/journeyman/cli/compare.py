@@ -11,13 +11,7 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import option
-from journeyman.cli.rate_tables import (
-    change,
-    change_interval,
-    show_early_and_late,
-    show_rates,
-    show_warm_up,
-)
+from journeyman.cli.rate_tables import change, change_interval, show_rates, show_warm_up
 from journeyman.facade.journeyman import Journeyman
 from journeyman.reliability.comparison import Comparison
 from journeyman.reliability.compression import CompressionReport, CompressionStep
@@ -32,20 +26,20 @@ _MAX_WORSE_TOOLS = 8
 
 
 def _show_comparison(console: Console, comparison: Comparison) -> None:
-    sides = (("warm", comparison.warm), ("cold", comparison.cold))
-    for name, side in sides:
+    sides = {"warm": comparison.warm, "cold": comparison.cold}
+    for name, side in sides.items():
         if not side.sessions:
-            console.print(Text(f"There is no {name} session.", style="bold"))
-    rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides]
+            console.print(f"There is no {name} session.", style="bold")
+    rows = [(name, side.sessions, side.calls, side.rate) for name, side in sides.items()]
     show_rates(console, "", ("sessions", "counted"), rows)
     if comparison.difference.estimate is not None:
-        differences = (
-            ("all tools pooled", comparison.difference),
-            ("tool by tool", comparison.same_tools),
-            (f"first {comparison.warm.warm_up.turns} turns", comparison.first_turns),
-        )
+        differences = {
+            "all tools pooled": comparison.difference,
+            "tool by tool": comparison.same_tools,
+            f"first {comparison.warm.warm_up.turns} turns": comparison.first_turns,
+        }
         headers = ("points", "95 % interval")
-        changes = ((name, change(one), change_interval(one)) for name, one in differences)
+        changes = ((name, change(one), change_interval(one)) for name, one in differences.items())
         console.print()
         console.print(formatting.table("errors in warm", *headers, numbers=headers, rows=changes))
     if comparison.fisher_p is not None:
@@ -55,13 +49,7 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     console.print(Text(comparison.reading))
     if comparison.note:
         console.print(Text(comparison.note, style="dim"))
-    formatting.print_heading(console, "How sessions get going")
-    show_warm_up(console, [(name, side.warm_up) for name, side in sides])
-    types = [
-        (f"{group.name}, {name}", group.learning) for name, side in sides for group in side.types
-    ]
-    measured = [row for row in types if row[1] and row[1].stratified.low is not None]
-    show_early_and_late(console, "type", sorted(measured, key=lambda row: row[0]))
+    show_warm_up(console, {name: side.warm_up for name, side in sides.items()})
 
 
 @context.command(render=_show_comparison, is_paged=True)
@@ -88,7 +76,6 @@ def compare(
 
     Examples:
       journeyman compare
-      journeyman compare --project .
       journeyman compare WARM COLD
       journeyman compare --warm-tag warm --cold-tag cold
     """
@@ -98,11 +85,7 @@ def compare(
             "Name two sessions, WARM and COLD, without --project, --platform or tags; or pass both "
             "--warm-tag and --cold-tag, or none."
         )
-    if pair:
-        return journeyman.compare(*pair, **narrowed)
-    if warm_tag:
-        return journeyman.compare(warm_tag=warm_tag, cold_tag=cold_tag, **narrowed)
-    return journeyman.compare(by_opening=True, **narrowed)
+    return journeyman.compare(*pair, warm_tag=warm_tag, cold_tag=cold_tag, **narrowed)
 
 
 def _show_compression(console: Console, report: CompressionReport) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import click
@@ -50,9 +51,7 @@ def _shown_settings(configuration: Configuration) -> list[ShownSetting]:
     kinds = {"": "default", str(configuration.file): "file", FLAG: "flag"}
     rows = []
     for setting in SETTINGS:
-        value: Any = configuration.settings
-        for name in setting.key.split("."):
-            value = getattr(value, name)
+        value = attrgetter(setting.key)(configuration.settings)
         set_by = configuration.origins.get(setting.key, "")
         origin = kinds.get(set_by, "environment")
         shown = _shown_value(setting.key, value)
@@ -61,30 +60,27 @@ def _shown_settings(configuration: Configuration) -> list[ShownSetting]:
 
 
 def _value_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
+    if isinstance(value, dict):
+        value = [f"{name} = {item}" for name, item in value.items()]
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{name} = {item}" for name, item in value.items())
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else str(value)
 
 
-_COLUMNS = (
-    Column("setting", lambda row: row.key, no_wrap=True),
-    Column("value", lambda row: _value_text(row.value)),
-    Column(
-        "from",
-        lambda row: Text(
-            row.set_by if row.origin == "environment" else row.origin,
-            style="dim" if row.origin == "default" else "cyan",
-        ),
-    ),
-)
+def _origin_cell(row: ShownSetting) -> Text:
+    origin = row.set_by if row.origin == "environment" else row.origin
+    return Text(origin, style="dim" if row.origin == "default" else "cyan")
 
 
 def _show(console: Console, rows: Sequence[ShownSetting]) -> None:
-    formatting.print_table(console, rows, _COLUMNS, "")
+    columns = (
+        Column("setting", lambda row: row.key, no_wrap=True),
+        Column("value", lambda row: _value_text(row.value)),
+        Column("from", _origin_cell),
+    )
+    formatting.print_table(console, rows, columns, "")
 
 
 @context.command(config, "show", render=_show, tolerant=True)
@@ -125,9 +121,7 @@ def set_(journeyman: Journeyman, *, key: str, value: str) -> str:
 
     Examples:
       journeyman config set model.name qwen3:8b
-      journeyman config set model.base_url http://127.0.0.1:11434/v1
       journeyman config set model.api_key -
-      journeyman config set agent.harmless "ls,cat,git status"
     """
     if value == "-":
         is_terminal = sys.stdin.isatty()

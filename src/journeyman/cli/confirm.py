@@ -5,16 +5,17 @@ agents, and the accounts of approvers.
 import logging
 import os
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from journeyman.cli import confirm_admin, confirm_cards, context, formatting
-from journeyman.cli.confirm_options import command, examples_epilog, name_argument, operator_name
-from journeyman.cli.context import WholeNumber, flag, option
+from journeyman.cli import confirm_admin, confirm_cards, formatting
+from journeyman.cli.confirm_options import command, name_argument, operator_name
+from journeyman.cli.confirm_view import show_first_login
+from journeyman.cli.context import flag, number, option
+from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import Credential, CredentialKind
 from journeyman.text.display import visible
@@ -22,19 +23,8 @@ from journeyman.text.display import visible
 if TYPE_CHECKING:
     from journeyman.confirm.administration import ServiceInfo
 
-_PORT = WholeNumber(0, 65_535)
 
-
-@click.group(
-    epilog=examples_epilog(
-        None,
-        "serve",
-        "token add builder",
-        'request pay_invoice "Pay ACME for March" --detail amount:=100',
-        "list --status pending",
-        "approve 5f0c2d",
-    )
-)
+@click.group()
 def confirm() -> None:
     """Hold risky actions until a person decides.
 
@@ -43,20 +33,11 @@ def confirm() -> None:
     """
 
 
-@confirm.command(
-    epilog=examples_epilog(
-        None, "serve", "serve --port 6001 --page-port 6081", "serve --rate-limit 30"
-    )
-    + "\n  CONFIRMATION_PORT=6001 journeyman confirm serve"
-)
+@confirm.command(epilog="Example: journeyman confirm serve --port 6001 --page-port 6081")
 @option("--host ADDRESS", "Address to listen on (default 127.0.0.1).")
-@option("--port", "Port for agents (default 6000).", type=_PORT)
-@option("--page-port", "Port of the page for people (default 6080).", type=_PORT)
-@option(
-    "--rate-limit N",
-    "Requests for one action that each agent may make per hour (default 10).",
-    type=context.POSITIVE_INT,
-)
+@number("--port", "Port for agents (default 6000).", least=0, most=65_535)
+@number("--page-port", "Port of the page for people (default 6080).", least=0, most=65_535)
+@number("--rate-limit", "Requests for one action that an agent may make per hour (default 10).")
 @flag("--anonymous", "Accept requests without a token, to try it out locally.")
 @click.pass_context
 def serve(ctx: click.Context, /, *, anonymous: bool, **options: str | int | None) -> None:
@@ -80,29 +61,16 @@ def serve(ctx: click.Context, /, *, anonymous: bool, **options: str | int | None
 
 def _show_started(started: "ServiceInfo") -> None:
     channels = ", ".join(started.channels) or "only this terminal; set confirm.notify for more"
-    lines = [
-        "Serving confirmations. Press Ctrl-C to stop.",
-        f"  agents   {started.agents_url}",
-        f"  page     {started.page_url}",
-        f"  notices  {visible(channels)}",
-    ]
+    click.echo("Serving confirmations. Press Ctrl-C to stop.")
+    click.echo(f"  agents   {started.agents_url}")
+    click.echo(f"  page     {started.page_url}")
+    click.echo(f"  notices  {visible(channels)}")
     if started.anonymous:
-        lines.append("  warning  requests without a token are accepted, under the name anonymous")
-    if started.login is not None:
-        lines += [
-            "",
-            f"The approver {visible(started.login.name)} was created. Shown only once:",
-            f"  key   {started.login.key}",
-            f"  link  {started.login.link}",
-            "The link logs in on the page once and expires soon; the key works at any time. Keep",
-            "both away from agents. Give each agent a token: journeyman confirm token add NAME",
-        ]
-    click.echo("\n".join(lines))
+        click.echo("  warning  requests without a token are accepted, under the name anonymous")
+    show_first_login(started.login)
 
 
-@confirm.group(
-    epilog=examples_epilog(None, "token add builder", "token list", "token revoke builder")
-)
+@confirm.group()
 def token() -> None:
     """Create, list and revoke the tokens with which agents make requests.
 
@@ -111,13 +79,7 @@ def token() -> None:
     """
 
 
-@confirm.group(
-    epilog=examples_epilog(
-        None,
-        "approver add alice --telegram 123456789",
-        "approver link alice",
-    )
-)
+@confirm.group()
 def approver() -> None:
     """Create, list and revoke the accounts of people who decide.
 
@@ -138,11 +100,7 @@ def approver() -> None:
     ),
 )
 @name_argument
-@option(
-    "--owner APPROVER",
-    "Owner of the agent, who then cannot approve its requests.",
-    default="",
-)
+@option("--owner APPROVER", "Owner of the agent, who cannot approve its requests.", default="")
 def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, Any]:
     """Create a token for the agent NAME. It is shown only once."""
     credential, secret = journeyman.confirmations.add_agent(name, owner=owner, by=operator_name())
@@ -162,11 +120,7 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
     ),
 )
 @name_argument
-@option(
-    "--telegram NUMBER",
-    "Telegram user id, a number; the person can then decide with buttons there.",
-    type=WholeNumber(1),
-)
+@number("--telegram NUMBER", "Telegram user id; the person can then decide with buttons there.")
 def _add_approver(journeyman: Journeyman, *, name: str, telegram: int | None) -> dict[str, Any]:
     """Create an account for NAME. The key is shown only once."""
     credential, secret = journeyman.confirmations.add_approver(
@@ -175,28 +129,17 @@ def _add_approver(journeyman: Journeyman, *, name: str, telegram: int | None) ->
     return {"credential": credential, "key": secret}
 
 
-def _show(kind: CredentialKind, console: Console, credentials: Sequence[Credential]) -> None:
-    are_agents = kind == "agent"
-    if not credentials:
-        message = "No agent has a token." if are_agents else "There are no approvers."
-        group = "token" if are_agents else "approver"
-        console.print(f"{message} To add one: journeyman confirm {group} add NAME")
-        return
-    headers = ("owner",) if are_agents else ("Telegram",)
-    table = formatting.table("name", *headers, "since", "state")
-    for credential in credentials:
-        telegram = (
-            formatting.UNKNOWN if credential.telegram_id is None else str(credential.telegram_id)
-        )
-        about = credential.owner if are_agents else telegram
-        is_revoked = credential.revoked_at is not None
-        state = Text("revoked" if is_revoked else "active", style="red" if is_revoked else "green")
-        cells = (
-            Text(visible(text))
-            for text in (credential.name, about, formatting.local_time(credential.created_at))
-        )
-        table.add_row(*cells, state)
-    console.print(table)
+def _state(credential: Credential) -> Text:
+    return Text("active", "green") if credential.revoked_at is None else Text("revoked", "red")
+
+
+_COLUMNS = (
+    Column("name", lambda one: visible(one.name)),
+    Column("owner", lambda one: visible(one.owner), optional=True),
+    Column("Telegram", lambda one: str(one.telegram_id or ""), optional=True),
+    Column("since", lambda one: formatting.local_time(one.created_at), no_wrap=True),
+    Column("state", _state),
+)
 
 
 def _add_commands(
@@ -204,7 +147,11 @@ def _add_commands(
 ) -> None:
     """Add the commands that agents' tokens and approvers' accounts have in common."""
 
-    @command(group, "list", "list --json", help=list_help, render=partial(_show, kind))
+    def show(console: Console, credentials: Sequence[Credential]) -> None:
+        if_empty = f"There are none. To add one: journeyman confirm {group.name} add NAME"
+        formatting.print_table(console, credentials, _COLUMNS, if_empty)
+
+    @command(group, "list", "list --json", help=list_help, render=show)
     def _list(journeyman: Journeyman) -> Sequence[Credential]:
         return journeyman.confirmations.credentials(kind)
 
@@ -216,16 +163,12 @@ def _add_commands(
 
 
 _add_commands(
-    token,
-    "agent",
-    "builder",
+    *(token, "agent", "builder"),
     list_help="List the agents that have a token.",
     revoke_help="Revoke the token of the agent NAME, with immediate effect.",
 )
 _add_commands(
-    approver,
-    "approver",
-    "alice",
+    *(approver, "approver", "alice"),
     list_help="List the people who decide.",
     revoke_help="Close the account of NAME and all its browser sessions, with immediate effect.",
 )

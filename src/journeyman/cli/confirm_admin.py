@@ -10,21 +10,14 @@ import click
 
 from journeyman.cli import confirm_options, confirm_view, context
 from journeyman.cli.confirm_cards import limit_option
-from journeyman.cli.confirm_options import command, examples_epilog, id_argument
+from journeyman.cli.confirm_options import command, id_argument
 from journeyman.cli.context import flag, option
 from journeyman.confirm.schemas import ListedEntry, ListedEvent, Verified
 from journeyman.facade.journeyman import Journeyman
 from journeyman.text.display import visible
 
 
-@click.group(
-    epilog=examples_epilog(
-        None,
-        "whitelist list",
-        'whitelist add pay_invoice --where "amount>=0" --where "amount<=100" --for 2h',
-        "whitelist remove 8c1d2e3f",
-    )
-)
+@click.group()
 def whitelist() -> None:
     """List, add and remove actions that are allowed without asking for approval.
 
@@ -41,7 +34,6 @@ def list_entries(journeyman: Journeyman) -> Sequence[ListedEntry]:
 
 @command(
     whitelist,
-    "add read_calendar",
     'add pay_invoice --where "amount>=0" --where "amount<=100" --for 2h',
     'add deploy --where \'to in ["test","stage"]\' --others --agent ci',
     render=confirm_view.show_added,
@@ -74,12 +66,10 @@ def add(
     # Imported here because its libraries are an optional extra that help does not need.
     from journeyman.confirm.whitelist import parse_constraints  # noqa: PLC0415
 
-    expires_in_s = limits["expires_in_s"]
-    limits |= {
-        "constraints": parse_constraints(wheres),
-        "expires_in_s": expires_in_s and round(expires_in_s),
-    }
-    return confirm_options.approver_client(journeyman).add_to_whitelist(action, **limits)
+    if limits["expires_in_s"]:
+        limits["expires_in_s"] = round(limits["expires_in_s"])
+    client = confirm_options.approver_client(journeyman)
+    return client.add_to_whitelist(action, constraints=parse_constraints(wheres), **limits)
 
 
 @command(
@@ -93,11 +83,7 @@ def remove(journeyman: Journeyman, *, id_: str) -> ListedEntry:
     return confirm_options.approver_client(journeyman).revoke(id_)
 
 
-@click.group(
-    epilog=examples_epilog(
-        None, "audit list --limit 20", "audit verify", "audit export > audit.jsonl"
-    )
-)
+@click.group()
 def audit() -> None:
     """List, verify and export the audit log.
 

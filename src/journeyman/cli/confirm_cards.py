@@ -6,16 +6,14 @@ import sys
 import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from journeyman.cli import confirm_options, confirm_view, context, formatting
 from journeyman.cli.confirm_options import command, detail_option, details_option, id_argument
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.confirm.schemas import Card
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.confirmation import ConfirmationStatus
@@ -25,9 +23,7 @@ from journeyman.text.display import visible
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
 
-limit_option = option(
-    "-n --limit", "Number of rows to list.", type=context.WholeNumber(1, 500), default=20
-)
+limit_option = number("-n --limit", "Number of rows to list.", most=500, default=20)
 
 
 @command(
@@ -41,11 +37,11 @@ limit_option = option(
 @detail_option
 @details_option
 @option("--wait/--no-wait", "Wait for the decision (the default), or return at once.", default=True)
-@option(
+@number(
     "--timeout SECONDS",
     "Time that people have to decide, from 30 to 3,600; after that, the answer is no.",
     dest="timeout_s",
-    type=context.NON_NEGATIVE_INT,
+    least=0,
     default=300,
 )
 @option("--session NAME", "Session that the request belongs to.", dest="session_key", default="")
@@ -137,9 +133,8 @@ def redeem(
     details = (
         confirm_options.parse_details(document, pairs) if has_details else card.approved_details
     )
-    show = partial(confirm_view.show_grant, always=not has_details)
     granted = {"confirmation": card, "grant": client.redeem(card, details)}
-    context.print_result(granted, show, as_json=as_json)
+    context.print_result(granted, confirm_view.show_grant, as_json=as_json)
 
 
 @command(
@@ -179,11 +174,7 @@ def _cancel_on_interrupt(client: "ConfirmClient", card: Card) -> Iterator[None]:
 @command(
     None, "list", "list --status pending", "list --limit 5 --json", render=confirm_view.show_cards
 )
-@option(
-    "--status",
-    "Only confirmations with this status.",
-    type=click.Choice(get_args(ConfirmationStatus)),
-)
+@choice("--status", "Only confirmations with this status.", get_args(ConfirmationStatus))
 @limit_option
 def list_(journeyman: Journeyman, **filters: Any) -> Sequence[Card]:
     """List confirmations, newest first.
@@ -260,8 +251,7 @@ def _confirm_by_id(card: Card, changed: dict[str, Any] | None) -> None:
     console = Console(stderr=True, highlight=False)
     confirm_view.show_card(console, card)
     if changed is not None:
-        title = Text("you change the parameters to", style="bold")
-        confirm_view.show_parameters(console, title, changed)
+        confirm_view.show_parameters(console, "you change the parameters to", changed)
     if card.status != "pending":
         return  # the service refuses the vote and records it
     if sys.stdin.isatty():

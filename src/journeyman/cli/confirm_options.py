@@ -2,7 +2,7 @@
 clients with the credentials of an agent or an approver.
 """
 
-import json
+import getpass
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,10 @@ import click
 from journeyman.cli import context, files
 from journeyman.facade.journeyman import Journeyman
 from journeyman.text.display import visible
+from journeyman.text.strict_json import InvalidJson, read_json
 
 if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
-
-_MAX_DETAILS_BYTES = 1024 * 1024
 
 id_argument = click.argument("id_", metavar="ID")
 name_argument = click.argument("name")
@@ -40,13 +39,9 @@ def command(
     the end of its help; the first word of the first one is its name.
     """
     name = examples[0].split()[0]
-    return context.command(group, name, epilog=examples_epilog(group, *examples), **settings)
-
-
-def examples_epilog(group: click.Group | None, *examples: str) -> str:
-    """Return the examples as the end of a help page, each with the program and group before it."""
     prefix = f"  journeyman confirm {group.name if group else ''}".rstrip()
-    return "\n".join(["\b\nExamples:", *(f"{prefix} {line}" for line in examples)])
+    epilog = "\n".join(["\b\nExamples:", *(f"{prefix} {line}" for line in examples)])
+    return context.command(group, name, epilog=epilog, **settings)
 
 
 def parse_details(document: str | None, pairs: Iterable[str]) -> dict[str, Any]:
@@ -54,19 +49,11 @@ def parse_details(document: str | None, pairs: Iterable[str]) -> dict[str, Any]:
     details: dict[str, Any] = {}
     if document is not None:
         if document == files.STANDARD_INPUT or document.startswith("@"):
-            file = document.removeprefix("@")
-            document = files.read_text(
-                file, "object with the parameters", max_bytes=_MAX_DETAILS_BYTES
-            )
-        try:
-            details = json.loads(document, parse_constant=_reject_constant)
-        except (ValueError, RecursionError) as error:
-            raise click.UsageError(
-                f"--details is not valid JSON: {visible(str(error))}. "
-                'Write an object like {"amount": 100}.'
-            ) from error
-        if not isinstance(details, dict):
+            document = files.read_text(document.removeprefix("@"), "object with the parameters")
+        decoded = _decoded("--details", document)
+        if not isinstance(decoded, dict):
             raise click.UsageError('--details must be a JSON object, like {"amount": 100}.')
+        details = decoded
     for pair in pairs:
         name, sign, text = pair.partition("=")
         is_json = name.endswith(":")
@@ -75,25 +62,20 @@ def parse_details(document: str | None, pairs: Iterable[str]) -> dict[str, Any]:
             raise click.UsageError(
                 f"{visible(pair)!r} is not a parameter. Write it as name=text or name:=JSON."
             )
-        try:
-            value = json.loads(text, parse_constant=_reject_constant) if is_json else text
-        except (ValueError, RecursionError) as error:
-            raise click.UsageError(
-                f"The value of {visible(name)!r} is not valid JSON: {visible(str(error))}. Write "
-                f"{visible(name)}=… for a text."
-            ) from error
-        details[name] = value
+        details[name] = _decoded(f"The value of {visible(name)!r}", text) if is_json else text
     return details
 
 
-def _reject_constant(name: str) -> None:
-    """Reject NaN and Infinity, which are not JSON."""
-    raise ValueError(name)
+def _decoded(what: str, text: str) -> Any:
+    try:
+        return read_json(text)
+    except InvalidJson as error:
+        raise click.UsageError(f"{what} is not valid JSON: {visible(str(error))}.") from error
 
 
-def agent_client(journeyman: Journeyman) -> "ConfirmClient":
-    """Return a client with the agent's token from the settings, or without one if none is set."""
-    return click.get_current_context().with_resource(journeyman.confirm_client())
+def agent_client(journeyman: Journeyman, key: str = "") -> "ConfirmClient":
+    """Return a client with this key, or else with the agent's token from the settings, if any."""
+    return click.get_current_context().with_resource(journeyman.confirm_client(key))
 
 
 def approver_client(journeyman: Journeyman) -> "ConfirmClient":
@@ -107,7 +89,7 @@ def approver_client(journeyman: Journeyman) -> "ConfirmClient":
             "or run the command on a terminal to enter the key."
         )
     key = key or click.prompt("Approver's key", hide_input=True, err=True).strip()
-    return click.get_current_context().with_resource(journeyman.confirm_client(key))
+    return agent_client(journeyman, key)
 
 
 def reader_client(journeyman: Journeyman) -> "ConfirmClient":
@@ -121,4 +103,7 @@ def reader_client(journeyman: Journeyman) -> "ConfirmClient":
 
 def operator_name() -> str:
     """Return the name of the person at this terminal, for the audit log."""
-    return context.user_name() or "a person at the terminal"
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # as in some containers
+        return "a person at the terminal"

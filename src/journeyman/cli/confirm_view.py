@@ -5,8 +5,9 @@ escapes, and nothing is truncated on the card that a person decides on.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import unified_diff
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 from rich.console import Console
 from rich.text import Text
@@ -22,62 +23,69 @@ from journeyman.confirm.schemas import (
     Verified,
 )
 from journeyman.records.confirmation import TIERS, Constraint
-from journeyman.text import truncation
 from journeyman.text.display import hidden_characters, visible
 
-STYLES: dict[str, str] = {
+if TYPE_CHECKING:
+    from journeyman.confirm.administration import Login
+
+_STYLES: dict[str, str] = {
     "pending": "yellow",
     **dict.fromkeys(("approved", "auto_approved", "redeemed"), "green"),
     **dict.fromkeys(("denied", "expired", "cancelled"), "red"),
-    **{tier: "bold red" for tier, traits in TIERS.items() if traits.is_strict},
-    **{tier: "bold red" for tier, traits in TIERS.items() if traits.is_forbidden},
 }
 
 
-def styled(word: str, prefix: str = "") -> Text:
-    """Return a status or tier in its colour."""
-    return Text(word, style=f"{prefix} {STYLES.get(word, '')}".strip(), no_wrap=True)
+def _styled(status: str) -> Text:
+    return Text(status, style=_STYLES.get(status, ""))
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(visible(text), style=style), soft_wrap=True)
 
 
 def show_card(console: Console, card: Card) -> None:
     """Show a card in full: first what would run, then the agent's own words."""
     title = Text(f"{visible(card.short_id)}  {visible(card.action)}  ", style="bold")
-    console.print(title.append_text(styled(card.status, "not bold")), soft_wrap=True)
-    is_pending, failed = card.status == "pending", card.notice.status == "failed"
+    console.print(title.append_text(_styled(card.status)), soft_wrap=True)
+    is_pending, tier = card.status == "pending", TIERS[card.tier]
+    is_grave = tier.is_strict or tier.is_forbidden
     claimed = f', which calls itself "{card.claimed}"' if card.claimed else ""
     minutes, seconds = divmod(round(card.expires_in_s), 60)
     left = f" ({minutes}:{seconds:02} min left)" if is_pending else ""
-    notice = f"no notice could be sent: {card.notice.error}" if failed else ""
     approvals = f"{card.approvals} of {card.quorum}" if card.quorum > 1 or card.votes else ""
     fields: dict[str, str | Text] = {
-        "id": visible(card.id),
-        "tier": Text(visible(f"{card.tier}: {card.rule}"), style=STYLES.get(card.tier, "")),
-        "requester": visible(f"{card.requester}{claimed}"),
-        "session": visible(card.session_key),
-        "requested": local_time(card.created_at),
-        "expires": f"{local_time(card.expires_at)}{left}",
-        "approvals": "\n".join((approvals, *(_vote(card, vote) for vote in card.votes))),
-        "outcome": "" if is_pending else card.outcome,
-        "notice": Text(visible(notice), style="yellow"),
+        "  id": visible(card.id),
+        "  tier": Text(visible(f"{card.tier}: {card.rule}"), style="bold red" if is_grave else ""),
+        "  requester": visible(f"{card.requester}{claimed}"),
+        "  session": visible(card.session_key),
+        "  requested": _local_time(card.created_at),
+        "  expires": f"{_local_time(card.expires_at)}{left}",
+        "  approvals": "\n".join((approvals, *(_vote(card, vote) for vote in card.votes))),
+        "  outcome": "" if is_pending else card.outcome,
+        "  notice": _notice(card),
+        "  digest": visible(card.digest),
     }
-    _show_fields(console, fields)
+    formatting.print_fields(console, fields)
     for heading, value in (("parameters", card.details), ("changed by a person to", card.edited)):
         if value is not None:
-            show_parameters(console, Text(heading, style="bold"), value)
+            show_parameters(console, heading, value)
     for line in changed_lines(card.approved_details.get("arguments")):
-        style = {"-": "red", "+": "green"}.get(line[:1], "")
-        console.print(Text(f"  {visible(line)}", style=style), soft_wrap=True)
-    console.print(Text("the agent's own words (not verified)", style="bold"))
+        _print(console, f"  {line}", {"-": "red", "+": "green"}.get(line[:1], ""))
+    _print(console, "the agent's own words (not verified)", "bold")
     for line in card.description.split("\n"):
-        console.print(Text(f"  | {visible(line)}", style="dim"), soft_wrap=True)
+        _print(console, f"  | {line}", "dim")
+    texts = (card.action, card.description, card.session_key, card.claimed)
     document = _json((card.details, card.edited))
-    texts = (document, card.action, card.description, card.session_key, card.claimed)
-    if hidden := sum(map(hidden_characters, texts)):
-        hidden_text = (
-            f"{formatting.pluralize(hidden, 'hidden character')}, shown as escapes like \\u{{202e}}"
-        )
-        console.print(Text(f"warning: {hidden_text}", style="bold yellow"), soft_wrap=True)
-    _show_fields(console, {"digest": visible(card.digest)})
+    if hidden := sum(map(hidden_characters, (document, *texts))):
+        characters = formatting.pluralize(hidden, "hidden character")
+        warning = f"warning: {characters}, shown as escapes like \\u{{202e}}"
+        console.print(Text(warning, style="bold yellow"), soft_wrap=True)
+
+
+def _notice(card: Card) -> Text:
+    is_failed = card.notice.status == "failed"
+    problem = f"No notice could be sent: {visible(card.notice.error)}" if is_failed else ""
+    return Text(problem, style="yellow")
 
 
 def changed_lines(arguments: object) -> list[str]:
@@ -104,21 +112,14 @@ def _vote(card: Card, vote: CastVote) -> str:
     return visible(f"{vote.choice} by {vote.approver} over {vote.channel}{why}{old}")
 
 
-def _show_fields(console: Console, fields: Mapping[str, str | Text]) -> None:
-    # The terminal wraps the lines, which loses nothing.
-    formatting.print_fields(
-        console, {f"  {name}": value for name, value in fields.items()}, width=12
-    )
-
-
-def show_parameters(console: Console, title: str | Text, details: Mapping[str, Any]) -> None:
+def show_parameters(console: Console, title: str, details: Mapping[str, Any]) -> None:
     """Show parameters as JSON below a title, with every character visible. Line breaks come only
     from the layout; those inside texts are escapes in JSON.
     """
-    console.print(title)
+    _print(console, title, "bold")
     text = msgspec.json.format(msgspec.json.encode(details), indent=2).decode()
     for line in text.split("\n"):
-        console.print(Text(f"  {visible(line)}"), soft_wrap=True)
+        _print(console, f"  {line}")
 
 
 def show_vote(console: Console, card: Card) -> None:
@@ -131,79 +132,79 @@ def show_vote(console: Console, card: Card) -> None:
 
 
 def show_requested(console: Console, card: Card) -> None:
-    title = Text(f"{visible(card.short_id)}  ").append_text(styled(card.status))
+    title = Text(f"{visible(card.short_id)}  ").append_text(_styled(card.status))
     console.print(title.append(f"  {visible(card.action)}"))
-    fields = {
+    fields: dict[str, str | Text] = {
         "id": card.id,
-        "expires": local_time(card.expires_at),
+        "expires": _local_time(card.expires_at),
         "decide": visible(card.page_url),
+        "notice": _notice(card),
     }
-    formatting.print_fields(console, fields, width=9)
+    formatting.print_fields(console, fields)
     if isinstance(card, SubmittedCard) and card.shared:
         console.print("An identical request is already waiting; both share one confirmation.")
-    if card.notice.status == "failed":
-        console.print(
-            Text(f"No notice could be sent: {visible(card.notice.error)}", style="yellow")
-        )
 
 
 def show_decided(console: Console, card: Card) -> None:
-    console.print(Text(card.outcome, style=STYLES[card.status]))
+    console.print(Text(card.outcome, style=_STYLES[card.status]))
     if card.edited is not None:
         title = "A person changed the parameters. Only these were approved:"
         show_parameters(console, title, card.edited)
         console.print("The requested ones were not: request again with these, or use --edits.")
     elif card.status == "pending":
-        console.print(
-            Text(f"To continue waiting: journeyman confirm wait {visible(card.short_id)}")
-        )
+        _print(console, f"To continue waiting: journeyman confirm wait {card.short_id}")
 
 
-def show_grant(console: Console, granted: Mapping[str, Any], *, always: bool = False) -> None:
-    """Show what is now allowed; the parameters are shown if they were changed, or `always`."""
+def show_grant(console: Console, granted: Mapping[str, Any]) -> None:
+    """Show what is now allowed, with exactly these parameters."""
     card: Card = granted["confirmation"]
     console.print(Text(card.outcome, style="green"))
-    title = "Use exactly these parameters:" if always else ""
-    if card.edited is not None:
-        title = "A person changed the parameters. Use these:"
-    if title:
-        show_parameters(console, title, granted["grant"].details)
+    changed = "A person changed the parameters. " if card.edited is not None else ""
+    title = f"{changed}Use exactly these parameters:"
+    show_parameters(console, title, granted["grant"].details)
 
 
 def show_cards(console: Console, cards: Sequence[Card]) -> None:
-    room = max(20, console.width - 80)
     columns = (
-        Column("id", lambda card: visible(card.short_id), no_wrap=True),
-        Column("requested", lambda card: local_time(card.created_at), no_wrap=True),
-        Column("status", lambda card: styled(card.status)),
-        Column("action", lambda card: truncate(card.action, 30)),
-        Column("by", lambda card: truncate(card.requester, 20)),
-        Column("description", lambda card: truncate(card.description, room)),
+        Column("id", lambda card: card.short_id, no_wrap=True),
+        Column("requested", lambda card: _local_time(card.created_at), no_wrap=True),
+        Column("status", lambda card: _styled(card.status), no_wrap=True),
+        Column("action", lambda card: card.action, max_width=20, **formatting.TRUNCATED),
+        Column(
+            "by",
+            lambda card: card.requester,
+            min_terminal_width=100,
+            max_width=16,
+            **formatting.TRUNCATED,
+        ),
+        Column(
+            "description",
+            lambda card: formatting.one_line(card.description, console.width),
+            ratio=1,
+            **formatting.TRUNCATED,
+        ),
     )
     formatting.print_table(console, cards, columns, "There are no such confirmations.")
 
 
 def show_whitelist(console: Console, entries: Sequence[ListedEntry]) -> None:
     columns = (
-        Column("id", lambda entry: visible(entry.id), no_wrap=True),
+        Column("id", lambda entry: entry.id, no_wrap=True),
         Column("action", lambda entry: visible(entry.action)),
         Column("only", _limits),
-        Column("added by", lambda entry: visible(entry.added_by)),
-        Column(
-            "expires", lambda entry: local_time(entry.expires_at) if entry.expires_at else "never"
-        ),
+        Column("added by", lambda entry: entry.added_by),
+        Column("expires", lambda entry: _local_time(entry.expires_at) or "never"),
         Column("uses", lambda entry: entry.uses, numeric=True),
     )
-    formatting.print_table(
-        console, entries, columns, "The whitelist is empty: no action is allowed without approval."
-    )
+    if_empty = "The whitelist is empty: no action is allowed without approval."
+    formatting.print_table(console, entries, columns, if_empty)
 
 
 def show_added(console: Console, entry: ListedEntry) -> None:
-    until = "" if entry.expires_at is None else f", until {local_time(entry.expires_at)}"
+    until = "" if entry.expires_at is None else f", until {_local_time(entry.expires_at)}"
     message = f"Allowed without approval: {visible(entry.action)} ({_limits(entry)}{until})."
     console.print(Text(message))
-    console.print(Text(f"To undo this: journeyman confirm whitelist remove {visible(entry.id)}"))
+    _print(console, f"To undo this: journeyman confirm whitelist remove {entry.id}")
 
 
 def _limits(entry: ListedEntry) -> str:
@@ -224,34 +225,41 @@ def _constraint(name: str, constraint: Constraint) -> str:
 def show_audit(console: Console, events: Sequence[ListedEvent]) -> None:
     columns = (
         Column("seq", lambda event: event.seq, numeric=True),
-        Column("when", lambda event: local_time(event.at), no_wrap=True),
+        Column("when", lambda event: _local_time(event.at), no_wrap=True),
         Column("event", lambda event: event.kind, no_wrap=True),
-        Column("who", lambda event: truncate(event.actor, 24)),
-        Column("id", lambda event: truncate(event.confirmation[:6], 6)),
+        Column("who", lambda event: formatting.one_line(event.actor, 24)),
+        Column("id", lambda event: event.confirmation[:6]),
     )
     formatting.print_table(console, events, columns, "There are no events yet.")
 
 
 def show_verified(console: Console, verified: Verified) -> None:
-    where = "" if verified.broken_at is None else f" at entry {verified.broken_at}"
-    message = f"The chain is broken{where}: {visible(verified.problem)}"
-    if verified.ok:
-        checked = f", checked against {visible(verified.anchor)}" if verified.anchor else ""
-        entries = formatting.pluralize(verified.entries, "entry", "entries")
-        message = f"The chain is intact: {entries}{checked}."
-    console.print(Text(message, style="green" if verified.ok else "red"), soft_wrap=True)
-    if verified.ok and verified.head:
-        console.print(Text(f"head {visible(verified.head)}"), soft_wrap=True)
+    if not verified.ok:
+        where = "" if verified.broken_at is None else f" at entry {verified.broken_at}"
+        _print(console, f"The chain is broken{where}: {verified.problem}", "red")
+        return
+    checked = f", checked against {verified.anchor}" if verified.anchor else ""
+    entries = formatting.pluralize(verified.entries, "entry", "entries")
+    _print(console, f"The chain is intact: {entries}{checked}.", "green")
+    if verified.head:
+        _print(console, f"head {verified.head}")
 
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def truncate(text: str, limit: int) -> Text:
-    """Return text on one line, truncated, with hidden characters visible."""
-    return Text(truncation.one_line(visible(text), limit))
+def _local_time(at: datetime | None) -> str:
+    return "" if at is None else formatting.local_time(at.timestamp())
 
 
-def local_time(at: datetime) -> str:
-    return formatting.local_time(at.timestamp())
+def show_first_login(login: "Login | None") -> None:
+    """Show, once, how the first approver logs in; nothing if there are approvers already."""
+    if login is not None:
+        click.echo(
+            f"\nThe approver {visible(login.name)} was created. Shown only once:\n"
+            f"  key   {login.key}\n"
+            f"  link  {login.link}\n"
+            "The link logs in on the page once and expires soon; the key works at any time. Keep\n"
+            "both away from agents. Give each agent a token: journeyman confirm token add NAME"
+        )

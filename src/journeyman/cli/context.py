@@ -2,11 +2,9 @@
 JSON output.
 """
 
-import getpass
 import inspect
 import io
 import json
-import os
 import re
 import shutil
 import signal
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _LARGEST_NUMBER = 1_000_000_000
-_MAX_WORKERS = 64
 _PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 JSON_HELP = "Print JSON for programs."
@@ -56,9 +53,11 @@ def option(names: str, help_text: str, *, dest: str = "", **settings: Any) -> _D
     return click.option(*declared, metavar=metavar, help=help_text, **settings)
 
 
-def number(names: str, help_text: str, *, least: int = 1, **settings: Any) -> _Decorator:
+def number(
+    names: str, help_text: str, *, least: int = 1, most: int = _LARGEST_NUMBER, **settings: Any
+) -> _Decorator:
     """Declare an option whose value is a whole number."""
-    return option(names, help_text, type=WholeNumber(least), **settings)
+    return option(names, help_text, type=WholeNumber(least, most), **settings)
 
 
 def choice(names: str, help_text: str, values: Iterable[str], **settings: Any) -> _Decorator:
@@ -89,7 +88,7 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic only si
         return number
 
 
-NON_NEGATIVE_INT, POSITIVE_INT = WholeNumber(0), WholeNumber(1)
+POSITIVE_INT = WholeNumber(1)
 POSITIVE_FLOAT = click.FloatRange(0, min_open=True)
 
 yes_option = flag("-y --yes", "Do not ask for confirmation.")
@@ -98,13 +97,6 @@ platform_option = option("--platform", "Only sessions from this platform: cli, t
 bots_option = flag("--bots", "Include sessions of bots: headless runs, schedules, …")
 include_trivial_option = flag(
     "--include-trivial", "Also count housekeeping tools: memory, to-do lists, …"
-)
-workers_option = option(
-    "--workers N",
-    "Number of processes to use for larger amounts of work.",
-    type=WholeNumber(1, _MAX_WORKERS),
-    default=lambda: min(os.cpu_count() or 1, _MAX_WORKERS),
-    show_default="all cores",
 )
 
 
@@ -131,11 +123,7 @@ def open_journeyman(*, tolerant: bool = False) -> Journeyman:
     """Return the Journeyman for this command; it is closed when the command ends."""
     ctx = click.get_current_context()
     selected = ctx.find_root().obj
-    opened = Journeyman(
-        home=selected["home"],
-        database=selected["database"],
-        tolerant=tolerant,
-    )
+    opened = Journeyman(selected["home"], selected["database"], tolerant=tolerant)
     selected["opened"] = ctx.with_resource(opened)
     return opened
 
@@ -234,14 +222,6 @@ def require_terminal(preview: str = "--dry-run") -> None:
             "This needs confirmation, and standard input is not a terminal. Pass --yes to go "
             f"ahead, or {preview} to see what would change."
         )
-
-
-def user_name() -> str:
-    """Return the name of the operating system user; empty if it has none, as in some containers."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return ""
 
 
 @contextmanager
@@ -354,8 +334,8 @@ _SESSION_OPTIONS = {
     "tag": option("--tag", "Only sessions with this tag."),
     "since": since_option,
     "until": option("--until TIME", "Only sessions started before then.", callback=_parse_moment),
-    "min_messages": option(
-        "--min-messages", "Only sessions with at least this many messages.", type=NON_NEGATIVE_INT
+    "min_messages": number(
+        "--min-messages", "Only sessions with at least this many messages.", least=0
     ),
     "subagents": option(
         "--no-subagents",
@@ -366,14 +346,12 @@ _SESSION_OPTIONS = {
         default=None,
     ),
     "bots": option("--bots/--no-bots", "Include or leave out bots: headless runs, …", default=None),
-    "warm": option(
-        "--warm/--cold", "Only sessions that started with an opening, or only others.", default=None
-    ),
+    "warm": option("--warm/--cold", "Only sessions with an opening, or without.", default=None),
 }
 
 
 def session_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select sessions; the command receives them as `filters`."""
+    """Add the options that select sessions; the command receives those in use as `filters`."""
 
     @wraps(command)
     def with_filters(*args: Any, **options: Any) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag, option
@@ -49,35 +48,34 @@ def forget(
       journeyman forget 0442a060 --dry-run
       journeyman forget --project acme/shop --yes
       journeyman forget --matching "db-7.internal"
-      journeyman forget --list
       journeyman forget --undo 0442a060
     """
+    is_named = any(where.values())
     if is_list:
         context.print_result(journeyman.forgotten.list(), _show_list, as_json=as_json)
-        return
-    if not (any(where.values()) or matching is not None):
-        what = "undo: a session or a project" if undo else "forget: a session, a project or a text"
-        raise click.UsageError(f"Name what to {what}. `journeyman forget --help` has examples.")
-    if undo:
-        if dry_run or matching is not None:
+    elif undo:
+        if not is_named or dry_run or matching is not None:
             raise click.UsageError(
-                "--undo takes a session or a project: `journeyman forget --list` shows "
-                "what can be undone."
+                "Name what to undo: --undo takes a session or a project. `journeyman forget "
+                "--list` shows what can be undone."
             )
         context.print_result(journeyman.unforget(**where), _show_undone, as_json=as_json)
-        return
-    if not yes or dry_run:
-        preview = journeyman.forget(**where, matching=matching, dry_run=True)
-        if dry_run:
-            context.print_result(preview, _show, as_json=as_json)
-            return
-        context.require_terminal()
-        _show(Console(stderr=True, highlight=False), preview)
-        if preview.is_empty and not preview.sessions:
-            return
-        click.confirm("Forget this?", abort=True, err=True)
-    forgotten = journeyman.forget(**where, matching=matching)
-    context.print_result(forgotten, partial(_show, is_done=True), as_json=as_json)
+    elif not is_named and matching is None:
+        raise click.UsageError(
+            "Name what to forget: a session, a project or a text. `journeyman forget --help` has "
+            "examples."
+        )
+    elif dry_run or yes or _is_agreed(journeyman.forget(**where, matching=matching, dry_run=True)):
+        forgotten = journeyman.forget(**where, matching=matching, dry_run=dry_run)
+        context.print_result(forgotten, partial(_show, is_done=not dry_run), as_json=as_json)
+
+
+def _is_agreed(preview: Forgotten) -> bool:
+    context.require_terminal()
+    _show(Console(stderr=True, highlight=False), preview)
+    if preview.is_empty and not preview.sessions:
+        return False
+    return click.confirm("Forget this?", abort=True, err=True)
 
 
 def _show(console: Console, forgotten: Forgotten, *, is_done: bool = False) -> None:
@@ -85,27 +83,22 @@ def _show(console: Console, forgotten: Forgotten, *, is_done: bool = False) -> N
     if forgotten.is_empty and not forgotten.sessions:
         console.print("Nothing that was learned contains this: nothing to forget.")
         return
-    lists = (("changed", forgotten.templates_changed), ("deleted", forgotten.templates_deleted))
-    templates = [
-        f"{action} {formatting.join_names(names, _MAX_NAMES)}" for action, names in lists if names
-    ]
+    console.print("Forgotten:" if is_done else "This would be forgotten:", style="bold")
     fields = {
-        "sessions": f"{len(forgotten.sessions):,}",
-        "projects": formatting.join_names(forgotten.projects, _MAX_NAMES),
-        "episodes": f"{forgotten.episodes:,}",
-        "templates": "; ".join(templates),
+        "  sessions": formatting.count(len(forgotten.sessions)),
+        "  projects": formatting.join_names(forgotten.projects, _MAX_NAMES),
+        "  episodes": formatting.count(forgotten.episodes),
+        "  templates changed": formatting.join_names(forgotten.templates_changed, _MAX_NAMES),
+        "  templates deleted": formatting.join_names(forgotten.templates_deleted, _MAX_NAMES),
     }
-    console.print(Text("Forgotten:" if is_done else "This would be forgotten:", style="bold"))
-    formatting.print_fields(
-        console, {f"  {name}": value for name, value in fields.items()}, width=13, wrap=True
-    )
+    formatting.print_fields(console, fields, wrap=True)
     if is_done:
-        note = (
+        console.print(
             "Sessions and files with a playbook stay as they are; `journeyman playbook --write "
             "FILE` updates a file. To undo this: `journeyman forget --undo SESSION` or `--undo "
-            "--project NAME`, then `journeyman learn`."
+            "--project NAME`, then `journeyman learn`.",
+            soft_wrap=True,
         )
-        console.print(formatting.safe_text(note), soft_wrap=True)
 
 
 def _show_undone(console: Console, ids: Sequence[SessionId]) -> None:

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
@@ -19,6 +20,7 @@ UNKNOWN = "·"
 """Shown for unknown values; an empty cell would read as none."""
 
 _MAX_PROBLEMS = 10
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def console() -> Console:
@@ -91,24 +93,13 @@ def _cell_text(value: Cell) -> Text:
     return safe_text(value) if isinstance(value, str) else Text(count(value))
 
 
-def table(*columns: str, numbers: Sequence[str] = (), rows: Iterable[Sequence[Cell]] = ()) -> Table:
-    """Return a table without borders; the columns in `numbers` are right-aligned."""
-    table_ = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for name in columns:
-        right = name in numbers
-        table_.add_column(name, justify="right" if right else "left", no_wrap=right)
-    for row in rows:
-        table_.add_row(*map(_cell_text, row))
-    return table_
-
-
 TRUNCATED: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 """The layout of a column that truncates its texts instead of wrapping them."""
 
 
 class Column:
     """A table column that is shown only in a terminal of at least `min_terminal_width`, and, if
-    `optional`, only when some row has a value in it. `layout` sets attributes of the rich column.
+    `optional`, only when some row has a value in it. `layout` is that of the rich column.
     """
 
     def __init__(
@@ -122,7 +113,9 @@ class Column:
         **layout: Any,
     ) -> None:
         self.header, self.cell, self.min_terminal_width = header, cell, min_terminal_width
-        self.numeric, self.optional, self.layout = numeric, optional, layout
+        self.optional = optional
+        right: dict[str, Any] = {"justify": "right", "no_wrap": True} if numeric else {}
+        self.layout = right | layout
 
     def is_shown(self, rows: Iterable[Any], width: int) -> bool:
         if width < self.min_terminal_width:
@@ -133,18 +126,28 @@ class Column:
 def fit_table(
     rows: Sequence[Any], columns: Iterable[Column], width: int, *, total: Any = None
 ) -> Table:
-    """Return a table of the columns that fit the width, with a row of totals if there is one."""
+    """Return a table without borders, of the columns that fit the width, with a row of totals if
+    there is one.
+    """
     shown = [column for column in columns if column.is_shown(rows, width)]
-    numbers = [column.header for column in shown if column.numeric]
-    cells = ([column.cell(row) for column in shown] for row in rows)
-    fitted = table(*(column.header for column in shown), numbers=numbers, rows=cells)
-    for column, rich_column in zip(shown, fitted.columns, strict=True):
-        for name, value in column.layout.items():
-            setattr(rich_column, name, value)
+    fitted = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in shown:
+        fitted.add_column(column.header, **column.layout)
         fitted.expand = fitted.expand or "ratio" in column.layout
+    for row in rows:
+        fitted.add_row(*(_cell_text(column.cell(row)) for column in shown))
     if total is not None:
         fitted.add_row(*(_cell_text(column.cell(total)) for column in shown), style="bold")
     return fitted
+
+
+def table(*headers: str, rows: Iterable[Sequence[Cell]], numbers: Sequence[str] = ()) -> Table:
+    """Return a table of rows of cells; the columns in `numbers` are right-aligned."""
+    columns = [
+        Column(header, itemgetter(at), numeric=header in numbers)
+        for at, header in enumerate(headers)
+    ]
+    return fit_table([*rows], columns, width=0)
 
 
 def print_table(
@@ -154,12 +157,11 @@ def print_table(
     console.print(fit_table(rows, columns, console.width) if rows else safe_text(if_empty))
 
 
-def print_fields(
-    console: Console, fields: Mapping[str, str | Text], *, width: int = 10, wrap: bool = False
-) -> None:
+def print_fields(console: Console, fields: Mapping[str, str | Text], *, wrap: bool = False) -> None:
     """Print names and values, one per line; empty values are left out, and further lines of a value
     are aligned with its first.
     """
+    width = max([10, *(len(name) + 2 for name, value in fields.items() if value)])
     for name, value in fields.items():
         if value:
             text = value if isinstance(value, Text) else safe_text(value)
@@ -169,7 +171,13 @@ def print_fields(
 
 
 def print_labelled(
-    console: Console, label: Text, text: str, *, full: bool, style: str = "", indent: str = ""
+    console: Console,
+    label: Text,
+    text: str,
+    *,
+    full: bool = False,
+    style: str = "",
+    indent: str = "",
 ) -> None:
     """Print recorded text after a label: in full, or truncated to one line."""
     room = max(console.width - label.cell_len, 20)
@@ -180,6 +188,13 @@ def print_labelled(
 
 def print_heading(console: Console, title: str) -> None:
     console.print(Text(f"\n{title}", style="bold cyan"))
+
+
+def print_diff(console: Console, lines: Iterable[str]) -> None:
+    """Print the lines of a diff in their colours."""
+    for line in lines:
+        style = "bold" if line.startswith(("+++", "---")) else _DIFF_STYLES.get(line[:1], "")
+        console.print(Text(readable(line), style), soft_wrap=True)
 
 
 def print_problems(
@@ -213,13 +228,6 @@ def join_names(names: Sequence[str], limit: int) -> str:
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that updates a progress bar with what an import or learning reports."""
-    with counting_bar(label) as update:
-        yield lambda progress: update(progress.done, progress.total)
-
-
-@contextmanager
 def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function that updates a progress bar with the items done and their total. Nothing is
     shown unless standard error is a terminal.
@@ -241,13 +249,12 @@ def counting_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def spinner(label: str, console: Console | None = None) -> Iterator[None]:
-    """Show an animated line while the body runs, if standard error is a terminal. A body that
-    prints passes its `console`, so that what it prints appears above the line.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
-    prints = console is not None and console.is_terminal and not console.quiet
-    with (console if console and prints else Console(stderr=True)).status(label):
-        yield
+def progress_bar(label: str) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that updates such a bar with what an import or learning reports."""
+    with counting_bar(label) as update:
+        yield lambda progress: update(progress.done, progress.total)
+
+
+def spinner(label: str) -> AbstractContextManager[object]:
+    """Show an animated line while the body runs, if standard error is a terminal."""
+    return Console(stderr=True).status(label) if sys.stderr.isatty() else nullcontext()

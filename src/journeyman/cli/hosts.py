@@ -1,5 +1,5 @@
 """`journeyman hosts`: installs Journeyman into other programs' agents, lists and checks what is
-installed, removes it, and reports what it did there.
+installed, removes it, and reports what it did there. `journeyman doctor` inspects this machine.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,20 @@ from rich.text import Text
 
 from journeyman.cli import context, formatting
 from journeyman.cli.context import flag
-from journeyman.cli.doctor import show_findings
 from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
+from journeyman.plugin.engines import engine_findings
 from journeyman.plugin.installation.file_change import refuse_read_only
 from journeyman.plugin.installation.installer import NAMES, Installer, Plan
 from journeyman.plugin.installation.record import SERVICE
-from journeyman.plugin.installation.status import HostStatus, list_hosts, steps_after
+from journeyman.plugin.installation.status import (
+    HostStatus,
+    host_findings,
+    list_hosts,
+    steps_after,
+)
 from journeyman.plugin.installation.targets import PARTS
 from journeyman.text.display import readable
 
@@ -39,7 +44,6 @@ _NOT_RANDOM = (
     "Sessions were not assigned at random: other things may explain the difference. "
     "For a fair comparison: journeyman config set hosts.holdout 0.2"
 )
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.group()
@@ -81,38 +85,34 @@ def _show_report(console: Console, reports: "Sequence[HostReport]") -> None:
     """Show what Journeyman did in each host."""
     if not reports:
         console.print("No session of an agent is stored yet. Set one up: journeyman hosts list")
-        return
     for one in reports:
         formatting.print_heading(console, one.host)
-        difference = readable(one.difference.note)
+        side = "held out" if one.is_random else "cold"
+        rates = {"warm": one.warm_rate, side: one.cold_rate}
+        shown = (
+            f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
+            for name, rate in rates.items()
+            if rate.total
+        )
+        difference = one.difference.note
         if one.difference.estimate is not None:
             points = f"{change(one.difference)} points {change_interval(one.difference)}"
             difference = f"{points}: {one.verdict}"
         each = one.tokens_per_warm_session
-        failed = f"; the last: {readable(one.last_failure)}" if one.last_failure else ""
-        lines = {
+        per_session = f", {each:,.0f} per warm session" if each else ""
+        held = f"{one.approved:,} approved, {one.blocked:,} blocked"
+        failed = f"; the last: {one.last_failure}" if one.last_failure else ""
+        fields = {
             "sessions": f"{one.sessions:,}, {one.warm:,} of them warm",
-            "errors per call": _error_rates(one),
+            "errors per call": ", ".join(shown),
             "difference": difference,
-            "tokens added": f"{one.tokens_added:,}"
-            + (f", {each:,.0f} per warm session" if each else ""),
-            "held calls": f"{one.approved:,} approved, {one.blocked:,} blocked, "
-            f"{one.prompted:,} asked about by the host",
+            "tokens added": f"{one.tokens_added:,}{per_session}",
+            "held calls": f"{held}, {one.prompted:,} asked about by the host",
             "failed hooks": f"{one.failures:,}{failed}",
         }
-        formatting.print_fields(console, lines, width=17, wrap=True)
+        formatting.print_fields(console, fields, wrap=True)
         if one.warm and not one.is_random:
             console.print(_NOT_RANDOM, style="dim")
-
-
-def _error_rates(report: "HostReport") -> str:
-    side = "held out" if report.is_random else "cold"
-    rates = (("warm", report.warm_rate), (side, report.cold_rate))
-    return ", ".join(
-        f"{name} {percent(rate.estimate)} ({interval(rate)}) of {rate.total:,}"
-        for name, rate in rates
-        if rate.total
-    )
 
 
 def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> None:
@@ -124,14 +124,50 @@ def _show_explanation(console: Console, explained: "Sequence[Explanation]") -> N
             console.print(Text(f"\n{readable(text)}", "dim"), soft_wrap=True)
 
 
+_MARKS = {"ok": Text("✓", "green"), "note": Text("!", "yellow"), "problem": Text("✗", "red")}
+
+
+def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """Print what a check has found, and what to do about it."""
+    columns = (
+        Column("", lambda finding: _MARKS[finding.status]),
+        Column("check", lambda finding: finding.what, no_wrap=True),
+        Column("result", _result, overflow="fold"),  # a command that is cut cannot be run
+    )
+    formatting.print_table(console, findings, columns, "")
+
+
+def _result(finding: Finding) -> Text:
+    advice = f"\n→ {readable(finding.advice)}" if finding.advice else ""
+    return Text.assemble(readable(finding.found), (advice, "cyan"))
+
+
+def _has_problem(findings: Sequence[Finding]) -> bool:
+    return any(finding.status == "problem" for finding in findings)
+
+
+@context.command(render=_show_findings, is_failure=_has_problem, tolerant=True)
+def doctor(journeyman: Journeyman) -> Sequence[Finding]:
+    """Check this machine: what is installed, what works, and what to fix. Changes nothing.
+
+    Examples:
+      journeyman doctor
+    """
+    installer = Installer(journeyman)
+    return [
+        *journeyman.diagnose(),
+        *engine_findings(installer, journeyman),
+        *host_findings(installer),
+    ]
+
+
 _name_argument = click.argument("name", type=click.Choice(NAMES), metavar="NAME")
+_print_option = flag("--print", "Only show what would change.", dest="only_print")
 
 
 def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> bool:
     """Show a change, and return whether to make it."""
-    for line in plan.change.diff.splitlines():
-        style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1], "")
-        formatting.console().print(Text(readable(line), style), soft_wrap=True)
+    formatting.print_diff(formatting.console(), plan.change.diff.splitlines())
     if only_print:
         click.echo("Nothing was changed.")
         return False
@@ -144,7 +180,7 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
 
 @context.command(hosts, "install", has_json=False)
 @_name_argument
-@flag("--print", "Only show what would change.", dest="only_print")
+@_print_option
 @context.yes_option
 @flag("--no-opening", "Leave out openings and hints.")
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
@@ -160,7 +196,6 @@ def install(
     running, and shows the command that enables it.
 
     Examples:
-      journeyman hosts install claude-code --print
       journeyman hosts install claude-code
       journeyman hosts install codex --no-gate --yes
       journeyman hosts install service
@@ -179,7 +214,7 @@ def install(
 
 @context.command(hosts, "remove", has_json=False)
 @_name_argument
-@flag("--print", "Only show what would change.", dest="only_print")
+@_print_option
 @context.yes_option
 def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) -> None:
     """Take Journeyman out of the agent NAME, or remove the service. The file becomes what it was
@@ -187,7 +222,6 @@ def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) ->
     confirmations is revoked.
 
     Examples:
-      journeyman hosts remove claude-code
       journeyman hosts remove codex --print
       journeyman hosts remove service --yes
     """
@@ -218,8 +252,8 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
 @context.command(
     hosts,
     "check",
-    render=show_findings,
-    is_failure=lambda findings: any(finding.status == "problem" for finding in findings),
+    render=_show_findings,
+    is_failure=_has_problem,
 )
 @_name_argument
 def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:

@@ -1,5 +1,6 @@
 """`journeyman import` and `journeyman learn`: bring in recorded sessions, and learn from them."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,20 +10,25 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import flag, number, option
+from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.report import ImportReport, LearnReport, LogLocation
 
-_PATTERN_KINDS = {
-    "sequence": "the few calls that together fulfilled a request",
-    "recovery": "a failed call and its correction",
-    "final": "the call after which the agent was done",
-    "first_try": "a call that worked at once",
-}
-
+_MAX_WORKERS = 64
 
 _Imported = tuple[ImportReport, list[LogLocation] | None]
 """The report of an import, and the locations that were searched if no path was supplied."""
+
+
+def _counted(name: str) -> Column:
+    return Column(name, lambda row: getattr(row[1], name), numeric=True)
+
+
+_COLUMNS = (
+    Column("source", lambda row: row[0]),
+    *map(_counted, ("new", "updated", "unchanged", "sessions")),
+)
 
 
 def _has_failed(imported: _Imported) -> bool:
@@ -34,17 +40,13 @@ def _show_imported(console: Console, imported: _Imported) -> None:
     report, places = imported
     for place in places or ():
         logs = formatting.pluralize(len(place.logs), "log")
-        contents = f"{logs}, {formatting.size(place.size_bytes)}"
-        line = f"{place.source:12s} {contents if place.logs else 'nothing'} in {place.folder}"
+        contents = f"{logs}, {formatting.size(place.size_bytes)}" if place.logs else "nothing"
+        line = f"{place.source:12s} {contents} in {place.folder}"
         console.print(Text(line, style="" if place.logs else "dim"), soft_wrap=True)
     if report.sources:
-        names = ("new", "updated", "unchanged", "sessions")
-        rows = [
-            (source, *(getattr(counts, name) for name in names))
-            for source, counts in report.sources.items()
-        ]
-        table = formatting.table("source", *names, numbers=names, rows=rows)
-        console.print("", table, "", sep="\n")
+        console.print()
+        formatting.print_table(console, [*report.sources.items()], _COLUMNS, "")
+        console.print()
     elif places is not None:
         console.print(
             "\nNo logs were found in the default locations.\n"
@@ -52,19 +54,15 @@ def _show_imported(console: Console, imported: _Imported) -> None:
             "To see what Journeyman does: `journeyman tour`."
         )
     if report.skipped_lines:
-        lines = [
-            f"{skip.log}{f':{skip.line}' if skip.line else ''}: {skip.reason}"
-            for skip in report.skipped
-        ]
+        skipped = (f"{skip.log}:{skip.line or ''} {skip.reason}" for skip in report.skipped)
         title = f"{report.skipped_lines:,} skipped"
-        formatting.print_problems(console, title, lines, total=report.skipped_lines)
+        formatting.print_problems(console, title, [*skipped], total=report.skipped_lines)
     if report.ignored:
         title = formatting.pluralize(len(report.ignored), "file is not a log", "files are not logs")
         formatting.print_problems(console, title, [file.reason for file in report.ignored])
     for problem in report.problems:
-        console.print(
-            formatting.safe_text(f"problem: {problem.reason}"), style="red", soft_wrap=True
-        )
+        text = formatting.safe_text(f"problem: {problem.reason}")
+        console.print(text, style="red", soft_wrap=True)
     logs, size = formatting.pluralize(report.logs_read, "log"), formatting.size(report.read_bytes)
     unchanged = f"{report.logs_unchanged:,} unchanged"
     console.print(f"{logs} read ({size}), {unchanged}, in {report.seconds:.1f} s")
@@ -127,27 +125,30 @@ def _show_learned(console: Console, report: LearnReport) -> None:
         return
     mined = f"{formatting.pluralize(report.mined, 'session')}, new or due again"
     console.print(f"Processed {mined}, in {report.seconds:.1f} s; {report.sessions:,} in total.\n")
-    usable = formatting.pluralize(report.teaching, "session learned from", "sessions learned from")
-    console.print(Text(usable, style="bold"))
+    console.print(f"{formatting.pluralize(report.teaching, 'session')} learned from", style="bold")
     if report.reasons:
         # Imported here to keep frequent calls fast: usually nothing is new.
         from journeyman.learning.episodes import NOT_LEARNED_REASONS  # noqa: PLC0415
 
         rest = formatting.pluralize(report.sessions - report.teaching, "session")
         console.print(f"{rest} not learned from:")
-        for reason, number in sorted(report.reasons.items(), key=lambda item: (-item[1], item[0])):
-            console.print(Text(f"{number:7,d}  {NOT_LEARNED_REASONS.get(reason, reason)}"))
-    examples = formatting.pluralize(
-        report.examples, "request may be an example", "requests may be examples"
-    )
-    console.print(Text(f"\n{examples}", style="bold"))
+        for reason, number in sorted(report.reasons.items(), key=lambda item: -item[1]):
+            console.print(f"{number:7,d}  {NOT_LEARNED_REASONS.get(reason, reason)}", markup=False)
+    requests = formatting.pluralize(report.examples, "request")
+    console.print(f"\n{requests} can serve as examples", style="bold")
     if report.examples:
         console.print("Next: `journeyman playbook` shows what is known of this project.")
 
 
 @context.command(render=_show_learned)
 @context.project_option
-@context.workers_option
+@number(
+    "--workers N",
+    "Processes for larger amounts of work.",
+    most=_MAX_WORKERS,
+    default=lambda: min(os.cpu_count() or 1, _MAX_WORKERS),
+    show_default="all cores",
+)
 def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
     """Learn from new sessions which calls worked, and what each was for.
 
@@ -158,8 +159,7 @@ def learn(journeyman: Journeyman, **options: Any) -> LearnReport:
 
     Examples:
       journeyman learn
-      journeyman learn --workers 4
-      journeyman learn --project .
+      journeyman learn --project . --workers 4
     """
     with context.exit_on_sigterm(), formatting.progress_bar("Learning") as progress:
         return journeyman.learn(progress=progress, **options)

@@ -1,7 +1,5 @@
 """`journeyman judge`: reads calls and prints a verdict for each, line by line."""
 
-import sys
-from collections import Counter
 from typing import BinaryIO
 
 import click
@@ -17,7 +15,6 @@ _MAX_LINES_NAMED = 5
 @click.command(
     epilog="""\b
 Examples:
-  journeyman judge calls.jsonl
   journeyman judge calls.jsonl > verdicts.jsonl
   zcat calls.jsonl.gz | journeyman judge -"""
 )
@@ -31,25 +28,17 @@ def judge(ctx: click.Context, file: BinaryIO) -> None:
     unknown), kind, by whom it was refused (person, rule, hook, mode or nobody), the rule that
     decided and its evidence. Other fields of a line are ignored. A dash reads standard input.
     """
-    statuses: Counter[str] = Counter()
-    unreadable: list[int] = []
+    unreadable = list[str]()
     for number, line in enumerate(file, start=1):
         verdict = verdict_on_line(line)
-        statuses[verdict.status] += 1
         if verdict.rule == UNREADABLE and line.strip():
-            unreadable.append(number)
+            unreadable.append(str(number))
         # All fields, including empty ones, so that readers need not handle missing ones.
         fields = {"status": verdict.status, "kind": verdict.kind, "by": verdict.by}
         evidence = verdict.evidence.encode("utf-8", "replace").decode()
         click.echo(_encode(fields | {"rule": verdict.rule, "evidence": evidence}))
-    if sys.stderr.isatty():
-        counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
-        click.echo(
-            f"{formatting.pluralize(statuses.total(), 'call')}: {counts or 'nothing to judge'}",
-            err=True,
-        )
     if unreadable:
-        lines = formatting.join_names([*map(str, unreadable)], _MAX_LINES_NAMED)
+        lines = formatting.join_names(unreadable, _MAX_LINES_NAMED)
         count = formatting.pluralize(len(unreadable), "line")
         click.echo(f"{count} could not be read as a call: {lines}.", err=True)
         ctx.exit(1)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from typing import Any, get_args
 
 import click
@@ -13,35 +12,15 @@ from journeyman.cli import context, files, formatting
 from journeyman.cli.context import choice, flag, number, option
 from journeyman.experience.opening import Form, Opening
 from journeyman.facade.journeyman import Journeyman
-from journeyman.records import Pattern, PatternType
+from journeyman.records import Pattern
 from journeyman.records.defaults import BUDGET_TOKENS, EXAMPLES
-from journeyman.records.errors import UnknownTemplate, WrongInput
+from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
 from journeyman.text.strict_json import InvalidJson, read_json
 
-TASK_TYPE = click.Choice(get_args(PatternType))
 _ALL_PROJECTS = "*"
 _MAX_TOOLS_BYTES = 20 * 1024 * 1024
-
-
-def _split_tags(
-    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    return tuple(tag for value in values for tag in value.split(",") if tag.strip())
-
-
-def tags_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare the option that takes tags, repeated or separated by commas."""
-    return option(
-        "--tag --tags TAG[,TAG…]",
-        f"{help_text}; repeatable.",
-        dest="tags",
-        multiple=True,
-        callback=_split_tags,
-    )
-
-
-all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not just one of them.")
+_INDENT = "   "
 
 
 @context.command(name="open")
@@ -51,9 +30,6 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     "Project to draw on: a name or a folder, * for all (default: the current folder).",
 )
 @option("--template NAME", "Use this template, however little it resembles the task.")
-@option("--type", "Use a template of this type.", dest="task_type", type=TASK_TYPE)
-@tags_option("Use a template with one of these tags, preferably with all")
-@all_tags_flag
 @choice(
     "--format",
     "Format; text is also for hosts that accept no messages.",
@@ -61,23 +37,11 @@ all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not jus
     dest="form",
     show_default="text on a terminal, else openai",
 )
-@number(
-    "--budget",
-    f"Token budget, estimated (default {BUDGET_TOKENS:,}; none for a template).",
-    dest="budget_tokens",
-    least=0,
-)
-@number(
-    "--max-patterns",
-    f"Largest number of examples (default {EXAMPLES}; all of a template).",
-    least=0,
-)
+@number("--budget", f"Most tokens (default {BUDGET_TOKENS:,}; any for a template).", least=0)
+@number("--max-patterns", f"Most examples (default {EXAMPLES}; all of a template).", least=0)
 @option("--model", "Model that will read it; a setting names small models.", default="")
 @flag("--small", "For a small model: examples only.")
-@option(
-    "--tools FILE",
-    "JSON tool definitions of the session; examples that do not fit them are left out.",
-)
+@option("--tools FILE", "Tool definitions as JSON; examples that do not fit them are left out.")
 @context.bots_option
 @flag("--explain", "Show what was selected, and why.")
 def open_(
@@ -85,16 +49,13 @@ def open_(
     *,
     task: tuple[str, ...],
     project: str | None,
-    template: str | None,
-    task_type: str | None,
-    tags: tuple[str, ...],
-    all_tags: bool,
     form: Form | None,
     tools: str | None,
     explain: bool,
     as_json: bool,
     small: bool,
-    **limits: Any,
+    budget: int | None,
+    **options: Any,
 ) -> None:
     """Print what a new session on TASK should start with: the facts of this project that it needs
     and, for small models and unfamiliar tools, the first calls of the nearest earlier requests.
@@ -104,23 +65,14 @@ def open_(
     reads TASK from standard input.
 
     Examples:
-      journeyman open "Add a test for an amount split among people"
       journeyman open "Add a test for an amount split among people" --explain
-      journeyman open "create a PR" --project ~/src/app --format text
       journeyman open --template web --format anthropic > opening.json
-      journeyman open --type code --tags python,tests --format text
       cat task.txt | journeyman open - --tools tools.json --budget 800
     """
-    if template is not None and (task_type or tags):
-        raise click.UsageError("Name a template, or pick one with --type and --tag, not both.")
-    if task_type or tags:
-        template = _pick_template(journeyman, task_type, tags, all_tags=all_tags)
-    if not task and template is None:
+    if not task and options["template"] is None:
         raise click.UsageError("Pass the task of the session, or name a template.")
     if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
         raise click.UsageError("Standard input can be the task or the tools, not both.")
-    task_text = files.task_text(task)
-    definitions = None if tools is None else _read_tool_definitions(tools)
     place = "" if project == _ALL_PROJECTS else project or "."
     name = journeyman.project_named(place)
     if project not in (None, _ALL_PROJECTS) and (
@@ -128,13 +80,13 @@ def open_(
     ):
         raise WrongInput(f"{reason} `--project '{_ALL_PROJECTS}'` uses all projects.")
     opening = journeyman.opening(
-        task_text,
+        files.task_text(task),
         project=place,
-        tools=definitions,
-        template=template,
+        budget_tokens=budget,
+        tools=None if tools is None else _read_tool_definitions(tools),
         counted=not explain,
         small=small or None,
-        **limits,
+        **options,
     )
     if explain:
         context.print_result(opening, _show_explained, as_json=as_json)
@@ -155,17 +107,6 @@ def _read_tool_definitions(name: str) -> Any:
         ) from error
 
 
-def _pick_template(
-    journeyman: Journeyman, task_type: str | None, tags: tuple[str, ...], *, all_tags: bool
-) -> str:
-    template = journeyman.templates.pick(task_type=task_type, tags=tags, all_tags=all_tags)
-    if template is None:
-        wanted = ", ".join(filter(None, (task_type, *tags)))
-        hint = "`journeyman templates list` shows all templates."
-        raise UnknownTemplate(f"There is no template for {wanted}. {hint}")
-    return f"{template.name}@{template.version}"
-
-
 def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
     """Print the opening to standard output, always as UTF-8, and a summary or the reason why it is
     empty to standard error.
@@ -184,8 +125,7 @@ def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:
     if opening.note:
         click.echo(opening.note, err=True)
     if not opening.is_empty and sys.stderr.isatty() and sys.stdout.isatty():
-        summary = f"{opening.summary}; --explain says why."
-        click.echo(summary, err=True)
+        click.echo(f"{opening.summary}; --explain says why.", err=True)
 
 
 def _show_explained(console: Console, opening: Opening) -> None:
@@ -202,9 +142,6 @@ def _show_explained(console: Console, opening: Opening) -> None:
             console.print(Text(f"{_INDENT}why: {readable(choice.reason)}", style="dim"))
     if opening.note:
         console.print(formatting.safe_text(opening.note))
-
-
-_INDENT = "   "
 
 
 def show_pattern(console: Console, pattern: Pattern, *, number: int, full: bool) -> None:

@@ -15,7 +15,6 @@ from journeyman.cli.rate_tables import (
     change_interval,
     interval,
     percent,
-    show_early_and_late,
     show_groups,
     show_rates,
     show_warm_up,
@@ -59,11 +58,8 @@ def profile_command(
 
     Examples:
       journeyman profile
-      journeyman profile --by model
       journeyman profile --by length --source claude_code
-      journeyman profile --by tool --project .
       journeyman profile --by type --include-trivial
-      journeyman profile SESSION
       journeyman profile --plot reliability.svg
     """
     if plot:
@@ -98,7 +94,6 @@ def profile_command(
     if by:
         console.print()
         show_groups(console, by, groups)
-        show_early_and_late(console, by, [(group.name, group.learning) for group in groups])
     elif report.rate.total:
         _show_sections(console, report)
 
@@ -118,20 +113,12 @@ def _show_sections(console: Console, report: Profile) -> None:
         show_groups(console, "length", report.lengths)
         console.print(Text(report.marathons.reading))
     formatting.print_heading(console, "Over the course of a session")
-    learning = report.learning
-    if learning.stratified.low is not None:
-        compared = (
-            ("tool by tool", learning.stratified),
-            ("all calls together", learning.crude),
-        )
-        headers = ("points", "95 % interval")
-        rows = ((name, change(one), change_interval(one)) for name, one in compared)
-        console.print(formatting.table("errors late", *headers, numbers=headers, rows=rows))
-    console.print(Text(learning.reading))
-    types = [(group.name, group.learning) for group in report.types]
-    show_early_and_late(console, "type", types if len(types) > 1 else ())
-    formatting.print_heading(console, "How sessions get going")
-    show_warm_up(console, [("median, or rate", report.warm_up)])
+    console.print(Text(report.learning.reading))
+    crude = report.learning.crude
+    if crude.low is not None:
+        pooled = f"All calls together: {change(crude)} ({change_interval(crude)})."
+        console.print(pooled, style="dim")
+    show_warm_up(console, {"median, or rate": report.warm_up})
 
 
 def _show_summary(console: Console, report: Profile) -> None:
@@ -148,14 +135,13 @@ def _show_summary(console: Console, report: Profile) -> None:
     part = f"{percent(rate.estimate)} of {formatting.pluralize(rate.total, 'call')}"
     errors = f" ({formatting.pluralize(rate.errors, 'error')}; 95 % interval {interval(rate)})"
     console.print(Text.assemble("Errors: ", (part, "bold"), errors))
-    apart = (
-        (report.refused, f"refused{refusers(report)}"),
-        (report.interrupted, "interrupted"),
-        (report.unknown, "of unknown outcome"),
-    )
-    separate = [f"{count:,} {word}" for count, word in apart if count]
-    if separate:
-        console.print(f"Counted separately: {', '.join(separate)}.", style="dim")
+    apart = {
+        f"refused{refusers(report)}": report.refused,
+        "interrupted": report.interrupted,
+        "of unknown outcome": report.unknown,
+    }
+    if separate := ", ".join(f"{count:,} {what}" for what, count in apart.items() if count):
+        console.print(f"Counted separately: {separate}.", style="dim")
     if report.no_match:
         searches = formatting.pluralize(report.no_match, "search or test", "searches or tests")
         console.print(f"Not errors: {searches} with a negative result.", style="dim")

@@ -1,6 +1,6 @@
 """Rates, differences between them and medians on a terminal: as tables and in words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -11,7 +11,6 @@ from journeyman.cli import formatting
 from journeyman.cli.formatting import Column
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
-from journeyman.reliability.learning_curve import LearningEffect
 from journeyman.reliability.rates import (
     Difference,
     Rate,
@@ -25,6 +24,8 @@ from journeyman.text.display import readable
 from journeyman.text.durations import abbreviate_duration
 
 _MIN_NAME_WIDTH = 16
+_WIDE: dict[str, Any] = {"numeric": True, "min_terminal_width": 72}
+_MEDIUM: dict[str, Any] = {"numeric": True, "min_terminal_width": 50}
 
 
 def percent(value: float | None) -> str:
@@ -64,80 +65,63 @@ def show_rates(
         *(Column(count, itemgetter(at), **wide) for at, count in enumerate(counts, 1)),
         Column("errors", lambda row: row[-1].errors if row[-1].total else None, numeric=True),
         Column("rate", lambda row: percent(row[-1].estimate), numeric=True),
-        Column("95 % interval", lambda row: interval(row[-1]), min_terminal_width=50, numeric=True),
+        Column("95 % interval", lambda row: interval(row[-1]), **_MEDIUM),
     )
-    console.print(formatting.fit_table(rows, columns, console.width))
+    formatting.print_table(console, rows, columns, "")
 
 
 def show_groups(console: Console, by: By, groups: Sequence[Group]) -> None:
-    """Print the error rates of groups."""
+    """Print the error rates of groups, and whether agents improve within their sessions, as far as
+    that was measured. By type, it is an answer too that it could not be.
+    """
     rows = [(group.name, group.sessions, group.rate.total, group.rate) for group in groups]
     show_rates(console, by, ("sessions", "counted"), rows)
-
-
-def show_early_and_late(
-    console: Console, by: By, groups: Sequence[tuple[str, LearningEffect | None]]
-) -> None:
-    """Print whether agents improve within the sessions of each named group that has enough of
-    them. The figure that pools all tools is shown only beside the one that compares each tool with
-    itself.
-    """
-    compared = [(name, effect) for name, effect in groups if effect and effect.sessions]
-    measured = [row for row in compared if row[1].stratified.low is not None]
-    if not (measured or (compared and by == "type")):
-        return
-    formatting.print_heading(console, "Early and late calls, by the same tools")
-    wide: dict[str, Any] = {"numeric": True, "min_terminal_width": 72}
-    columns = (
-        Column(by, itemgetter(0), min_width=8, overflow="fold"),
-        Column("early", lambda row: percent(row[1].early.estimate), **wide),
-        Column("late", lambda row: percent(row[1].late.estimate), **wide),
-        Column("same tools", lambda row: change(row[1].stratified), numeric=True),
-        Column(
-            "95 % interval",
-            lambda row: change_interval(row[1].stratified),
-            min_terminal_width=50,
-            numeric=True,
-        ),
-    )
+    compared = [(group.name, group.learning) for group in groups if group.learning]
+    measured = [(name, effect) for name, effect in compared if effect.stratified.low is not None]
     if measured:
-        console.print(formatting.fit_table(measured, columns, console.width))
-    for name, effect in compared:
-        # By type, what is not known is an answer too; of many groups only what is known.
+        formatting.print_heading(console, "Early and late calls, by the same tools")
+        columns = (
+            Column(by, itemgetter(0), min_width=8, overflow="fold"),
+            Column("early", lambda row: percent(row[1].early.estimate), **_WIDE),
+            Column("late", lambda row: percent(row[1].late.estimate), **_WIDE),
+            Column("same tools", lambda row: change(row[1].stratified), numeric=True),
+            Column("95 % interval", lambda row: change_interval(row[1].stratified), **_MEDIUM),
+        )
+        formatting.print_table(console, measured, columns, "")
+    for name, effect in compared if by == "type" else measured:
         if by == "type" or effect.stratified.decided:
             console.print(Text.assemble((f"{readable(name)}: ", "bold"), effect.reading))
 
 
-def show_warm_up(console: Console, sides: Sequence[tuple[str, WarmUp]]) -> None:
+def show_warm_up(console: Console, sides: Mapping[str, WarmUp]) -> None:
     """Print how sessions get going: one column of figures for each side."""
-    names = [name for name, _ in sides]
-    warm_ups = [warm_up for _, warm_up in sides]
-    rates = [(percent(one.first_turns.estimate), interval(one.first_turns)) for one in warm_ups]
-    rows: list[tuple[str, ...]] = [
-        (
-            f"errors in the first {warm_ups[0].turns} turns",
-            *(
-                rate if rate == formatting.UNKNOWN else f"{rate} ({within})"
-                for rate, within in rates
-            ),
-        ),
-        ("calls to the first success", *(_median(one.calls) for one in warm_ups)),
-        ("time to the first success", *(_median(one.seconds, seconds=True) for one in warm_ups)),
-        ("sessions without a success", *(f"{one.without_success:,}" for one in warm_ups)),
-        ("different tools in a session", *(_median(one.tools) for one in warm_ups)),
-        ("effective number of tools", *(_median(one.diversity) for one in warm_ups)),
-    ]
-    console.print(formatting.table("", *names, numbers=names, rows=rows))
+    turns = next(iter(sides.values())).turns
+    figures: dict[str, Callable[[WarmUp], str]] = {
+        f"errors in the first {turns} turns": lambda one: _rate(one.first_turns),
+        "calls to the first success": lambda one: _median(one.calls, _decimal),
+        "time to the first success": lambda one: _median(one.seconds, abbreviate_duration),
+        "sessions without a success": lambda one: f"{one.without_success:,}",
+        "different tools in a session": lambda one: _median(one.tools, _decimal),
+        "effective number of tools": lambda one: _median(one.diversity, _decimal),
+    }
+    rows = [(name, *map(figure, sides.values())) for name, figure in figures.items()]
+    formatting.print_heading(console, "How sessions get going")
+    console.print(formatting.table("", *sides, numbers=[*sides], rows=rows))
 
 
-def _median(value: Median, *, seconds: bool = False) -> str:
+def _rate(rate: Rate) -> str:
+    within = rate_interval_text(rate)
+    return f"{percent(rate.estimate)} ({within})" if within else formatting.UNKNOWN
+
+
+def _median(value: Median, text: Callable[[float], str]) -> str:
     """Return a median with its interval."""
     bounds = (value.estimate, value.low, value.high)
-    shown = [
-        abbreviate_duration(bound) if seconds else f"{bound:,.1f}".removesuffix(".0")
-        for bound in bounds
-        if bound is not None
-    ]
+    shown = [text(bound) for bound in bounds if bound is not None]
     if len(shown) < 3:
         return shown[0] if shown else formatting.UNKNOWN
     return f"{shown[0]} ({shown[1]} to {shown[2]})"
+
+
+def _decimal(value: float) -> str:
+    return f"{value:,.1f}".removesuffix(".0")

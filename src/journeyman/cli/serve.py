@@ -11,6 +11,7 @@ import time
 import click
 
 from journeyman.cli import context
+from journeyman.cli.confirm_view import show_first_login
 from journeyman.cli.context import flag
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import ServiceUnavailable
@@ -37,7 +38,6 @@ def serve(
     changes, it starts again with the new settings as soon as nothing is in progress.
 
     Examples:
-      journeyman serve
       journeyman serve --no-jobs
       journeyman hosts install service
     """
@@ -54,12 +54,7 @@ def serve(
             click.echo(f"  {name:14s} {visible(place)}")
         for problem in resident.problems:
             click.echo(f"  note           {visible(problem)}")
-        login = resident.service.login if resident.service else None
-        if login is not None:
-            click.echo(
-                f"\nThe approver {visible(login.name)} was created. Shown only once:\n"
-                f"  key   {login.key}\n  link  {login.link}"
-            )
+        show_first_login(resident.service.login if resident.service else None)
 
     message = "Stopping. Press Ctrl-C again to stop immediately."
     try:

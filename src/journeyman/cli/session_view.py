@@ -32,7 +32,7 @@ _VERDICT_STYLES: dict[VerdictStatus, str] = {
     "unknown": "dim",
 }
 _ROLE_STYLES = {"user": "bold green", "assistant": "bold cyan", "tool": "yellow", "system": "dim"}
-_FIELD_WIDTH = 12
+_INDENT = " " * 7
 
 
 class ListedSession(msgspec.Struct, frozen=True):
@@ -56,34 +56,34 @@ def _errors_cell(row: ListedSession) -> Text | str:
     return Text(formatting.count(row.errors), style="red" if row.errors else "")
 
 
-def _project_cell(row: ListedSession) -> str:
-    return row.overview.session.project.rpartition("/")[2] or formatting.UNKNOWN
-
-
 _COLUMNS = (
     Column("id", lambda row: row.short_id, overflow="fold", min_width=8),
     Column("source", lambda row: row.overview.session.source, min_terminal_width=120, no_wrap=True),
     Column(
-        *("project", _project_cell),
+        "project",
+        lambda row: row.overview.session.project.rpartition("/")[2] or formatting.UNKNOWN,
         min_terminal_width=100,
         optional=True,
         max_width=12,
         **formatting.TRUNCATED,
     ),
     Column(
-        *("started", lambda row: formatting.local_time(row.overview.session.started_at)[:10]),
+        "started",
+        lambda row: formatting.local_time(row.overview.session.started_at)[:10],
         min_terminal_width=72,
         no_wrap=True,
     ),
     Column("errors", _errors_cell, min_terminal_width=50, numeric=True),
     Column(
-        *("cost", lambda row: formatting.short_cost(row.usage)),
+        "cost",
+        lambda row: formatting.short_cost(row.usage),
         min_terminal_width=120,
         optional=True,
         numeric=True,
     ),
     Column(
-        *("title", lambda row: row.overview.session.title),
+        "title",
+        lambda row: row.overview.session.title,
         ratio=1,
         min_width=10,
         **formatting.TRUNCATED,
@@ -123,83 +123,21 @@ def print_details(
         "cost": "" if tokens.cost_usd is None else f"${tokens.cost_usd:.4f} as recorded",
         "log": session.log,
     }
-    formatting.print_fields(console, fields, width=_FIELD_WIDTH)
+    formatting.print_fields(console, fields)
 
 
-def print_messages(console: Console, shown: Transcript, *, full: bool) -> None:
-    """Print every message and call with its number."""
+def print_messages(
+    console: Console, shown: Transcript, *, full: bool, only: int | None = None
+) -> None:
+    """Print every message with its number and its calls, each on one line or in `full`; or `only`
+    one message.
+    """
     numbers: dict[str, list[int]] = {}
     for call in shown.calls:
         numbers.setdefault(call.asked_key, []).append(call.index + 1)
     for number, message in enumerate(shown.messages, start=1):
-        _print_message(console, number, message, numbers.get(message.key, ()), full=full)
-
-
-def print_calls(console: Console, shown: Transcript, *, full: bool) -> None:
-    for call, verdict in zip(shown.calls, shown.verdicts, strict=True):
-        print_call(console, call, verdict, full=full)
-
-
-def print_one_message(console: Console, shown: Transcript, number: int) -> None:
-    """Print a message whole."""
-    message = shown.message(number)
-    numbers = (call.index + 1 for call in shown.calls if call.asked_key == message.key)
-    calls = zip(numbers, message.tool_calls, strict=False)
-    fields = {
-        "message": f"{number:,} of {len(shown.messages):,}, {message.role}",
-        "kind": "" if message.kind == "plain" else message.kind,
-        "time": formatting.local_time(message.at),
-        "model": message.model,
-        "result of": message.tool_name if message.role == "tool" else "",
-        "recorded as": ", ".join(_flags(message.recorded)),
-        "calls": ", ".join(f"{index} ({call.name})" for index, call in calls),
-    }
-    formatting.print_fields(console, fields, width=_FIELD_WIDTH)
-    _print_block(console, "reasoning", message.reasoning)
-    _print_block(console, "text", message.text)
-
-
-def print_one_call(console: Console, shown: Transcript, number: int) -> None:
-    """Print a call whole: the request it served, its arguments, its result and its verdict."""
-    call, verdict = shown.call(number)
-    asked = f"in message {shown.number_of(call.asked_key):,}"
-    outcome = Text(_outcome(verdict), style=_VERDICT_STYLES[verdict.status])
-    fields: dict[str, str | Text] = {
-        "call": f"{number:,} of {len(shown.calls):,}, {call.tool}",
-        "asked": f"{asked}, {formatting.local_time(call.asked_at)}",
-        "model": call.model,
-        "verdict": outcome.append(f"  (rule {verdict.rule})", style="dim"),
-        "evidence": verdict.evidence,
-        "recorded as": ", ".join(_flags(call.recorded)),
-    }
-    formatting.print_fields(console, fields, width=_FIELD_WIDTH)
-    _print_block(console, "request", shown.request_of(call))
-    for name, text in _argument_fields(call.arguments):
-        _print_block(console, name, text)
-    _print_block(console, "what the model wrote, before a hook rewrote it", call.requested)
-    result = "(empty)" if call.result == "" else call.result
-    _print_block(console, "result", "no result was recorded" if result is None else result)
-
-
-def _argument_fields(arguments: str) -> list[tuple[str, str]]:
-    """Return the arguments one by one, or together if they are not a JSON object."""
-    try:
-        decoded = msgspec.json.decode(arguments, type=dict[str, Any])
-    except (ValueError, RecursionError):
-        return [("arguments", arguments)]
-    return [
-        (
-            f"argument {name}",
-            value if isinstance(value, str) else msgspec.json.encode(value).decode(),
-        )
-        for name, value in decoded.items()
-    ] or [("arguments", "none")]
-
-
-def _print_block(console: Console, title: str, text: str) -> None:
-    if text:
-        formatting.print_heading(console, readable(title))
-        console.print(formatting.safe_text(text), soft_wrap=True)
+        if number == (only or number):
+            _print_message(console, number, message, numbers.get(message.key, ()), full=full)
 
 
 def _print_message(
@@ -207,36 +145,80 @@ def _print_message(
 ) -> None:
     label = Text(f"{number:4d} ", style="dim")
     label.append(f"{message.role:9s} ", style=_ROLE_STYLES[message.role])
-    if message.kind != "plain":
-        label.append(f"({message.kind}) ", style="dim")
-    if message.copied:
-        label.append("(copy) ", style="dim")
+    marks = (message.kind if message.kind != "plain" else "", "copy" if message.copied else "")
+    label.append("".join(f"({mark}) " for mark in filter(None, marks)), style="dim")
     if flags := _flags(message.recorded):
         label.append(f"[{', '.join(flags)}] ", style="magenta")
-    if full or message.text or not message.tool_calls:
-        formatting.print_labelled(console, label, message.text, full=full)
+    if full:
+        about = (formatting.local_time(message.at), message.model, message.tool_name)
+        label.append(readable("  ".join(filter(None, about))), style="dim")
+        console.print(label)
+        _print_block(console, "reasoning", message.reasoning)
+        _print_block(console, "", message.text)
+    elif message.text or not message.tool_calls:
+        formatting.print_labelled(console, label, message.text)
     for index, call in enumerate(message.tool_calls):
         name = f"call {calls[index]} " if index < len(calls) else ""
         line = Text(f"     → {name}", style="cyan").append(f"{readable(call.name)} ", style="bold")
         formatting.print_labelled(console, line, call.arguments, full=full, style="dim")
 
 
+def print_calls(
+    console: Console, shown: Transcript, *, full: bool, only: int | None = None
+) -> None:
+    """Print every call with its verdict, on two lines or in `full`; or `only` one call."""
+    for call, verdict in zip(shown.calls, shown.verdicts, strict=True):
+        if call.index + 1 == (only or call.index + 1):
+            print_call(console, call, verdict, full=full)
+
+
 def print_call(console: Console, call: Call, verdict: Verdict, *, full: bool) -> None:
-    """Print a call, its verdict and its result, on two lines unless `full`."""
+    """Print a call, its verdict and its result, on two lines or in `full`."""
     line = Text(f"{call.index + 1:4d} ", style="dim").append(f"{readable(call.tool)} ", "bold")
-    formatting.print_labelled(console, line, call.arguments, full=full, style="")
-    if call.result is None:
-        console.print(Text("     no result was recorded", style="dim"))
-        return
     label = Text("     ").append(f"[{_outcome(verdict)}] ", style=_VERDICT_STYLES[verdict.status])
-    if verdict.status == "ok" or full:
-        formatting.print_labelled(console, label, call.result or "(empty)", full=full)
+    if full:
+        about = (formatting.local_time(call.asked_at), call.model, *_flags(call.recorded))
+        line.append(readable("  ".join(filter(None, about))), style="dim")
+        rule = f"(rule {verdict.rule})"
+        label.append(f"{readable_line(verdict.evidence)}  ", style="").append(rule, style="dim")
+        console.print(line, label, sep="\n", soft_wrap=True)
+        for name, text in _argument_texts(call.arguments).items():
+            _print_block(console, name, text)
+        _print_block(console, "what the model wrote, before a hook rewrote it", call.requested)
+        result = "no result was recorded" if call.result is None else call.result or "(empty)"
+        _print_block(console, "result", result)
         return
-    # The evidence is more informative than the beginning of the result.
-    rule = f"  ({verdict.rule})"
-    room = max(console.width - label.cell_len - len(rule), 20)
-    label.append(formatting.one_line(verdict.evidence or call.result, room), style="")
-    console.print(label.append(rule, style="dim"), soft_wrap=True)
+    formatting.print_labelled(console, line, call.arguments)
+    if call.result is None:
+        console.print("     no result was recorded", style="dim")
+    elif verdict.status == "ok":
+        formatting.print_labelled(console, label, call.result or "(empty)")
+    else:  # the evidence is more informative than the beginning of the result
+        rule = f"  ({verdict.rule})"
+        room = max(console.width - label.cell_len - len(rule), 20)
+        label.append(formatting.one_line(verdict.evidence or call.result, room), style="")
+        console.print(label.append(rule, style="dim"), soft_wrap=True)
+
+
+def _argument_texts(arguments: str) -> dict[str, str]:
+    """Return the arguments one by one, or together if they are not a JSON object."""
+    try:
+        decoded = msgspec.json.decode(arguments, type=dict[str, Any])
+    except (ValueError, RecursionError):
+        return {"arguments": arguments}
+    return {
+        f"argument {name}": value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for name, value in decoded.items()
+    }
+
+
+def _print_block(console: Console, title: str, text: str) -> None:
+    """Print a text whole, indented below its title."""
+    if text:
+        if title:
+            console.print(Text(f"     {readable(title)}", style="cyan"))
+        body = readable(text).replace("\n", f"\n{_INDENT}")
+        console.print(Text(f"{_INDENT}{body}"), soft_wrap=True)
 
 
 def _outcome(verdict: Verdict) -> str:

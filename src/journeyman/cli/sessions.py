@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 import msgspec
+from rich.text import Text
 
 from journeyman.cli import context, files, formatting, session_view
-from journeyman.cli.context import choice, flag, number, option
+from journeyman.cli.context import choice, flag, number
 from journeyman.cli.session_view import ListedSession
 from journeyman.facade.journeyman import Journeyman
 from journeyman.facade.transcript import Transcript
@@ -71,8 +72,8 @@ def _listed(journeyman: Journeyman, overviews: Sequence[SessionOverview]) -> lis
 
 
 def _as_json(row: ListedSession) -> dict[str, Any]:
-    overview: dict[str, Any] = msgspec.to_builtins(row.overview)
-    return overview | {
+    return {
+        **msgspec.to_builtins(row.overview),
         "short_id": row.short_id,
         "errors": row.errors,
         "cost_usd": row.usage and row.usage.cost_usd,
@@ -104,10 +105,8 @@ def show(
 
     Examples:
       journeyman sessions show 0442a060
-      journeyman sessions show 0442a060 --calls
       journeyman sessions show 0442a060 --call 12
       journeyman sessions show 0442a060 --message 3 --raw
-      journeyman sessions show 0442a060 --full
     """
     if call_number and message_number:
         raise click.UsageError("Pass --call or --message, not both.")
@@ -117,9 +116,14 @@ def show(
         return
     console = formatting.console()
     if call_number:
-        session_view.print_one_call(console, shown, call_number)
+        call, _ = shown.call(call_number)
+        asked = f"asked in message {shown.number_of(call.asked_key):,}, for the request:"
+        console.print(Text(asked, style="dim"))
+        console.print(formatting.safe_text(f"{shown.request_of(call)}\n"), soft_wrap=True)
+        session_view.print_calls(console, shown, full=True, only=call_number)
     elif message_number:
-        session_view.print_one_message(console, shown, message_number)
+        shown.message(message_number)
+        session_view.print_messages(console, shown, full=True, only=message_number)
     else:
         children = journeyman.sessions.children(shown.overview.session.id)
         short_ids = context.short_ids(child.id for child in children)
@@ -166,7 +170,6 @@ def search(
     sessions show ID --call N` or `--message N`.
 
     Examples:
-      journeyman sessions search permission denied
       journeyman sessions search 'pyt*'
       journeyman sessions search '"no such file"' --source codex
       journeyman sessions search timeout --project . --since '2 weeks'
@@ -225,25 +228,6 @@ def export(
     files.write(content, "export", formatting.pluralize(len(exported), "session"), **destination)
 
 
-@context.command(
-    sessions, "note-opening", message=lambda id_: f"Noted the opening of session {id_}."
-)
-@click.argument("session_id", metavar="SESSION")
-@click.argument("opening_id", metavar="OPENING")
-@option("--source", "The program that recorded the session.", required=True)
-def note_opening(journeyman: Journeyman, *, session_id: str, opening_id: str, source: str) -> str:
-    """Note that a session started with an opening.
-
-    For hosts whose logs do not show what was added to a request. SESSION is the whole id that the
-    host gave it, and may be imported before or after. OPENING is the id of the opening.
-
-    Examples:
-      journeyman sessions note-opening 20261117_220614_85cef9 3f2a9c1b7d5e8042 --source hermes
-    """
-    journeyman.sessions.note_opening(session_id, opening_id, source=source)
-    return session_id
-
-
 def _deleted_message(deleted: Sequence[SessionOverview]) -> str:
     lines = [f"Deleted {row.session.id} ({row.messages:,} messages)." for row in deleted]
     logs = sorted({row.session.log for row in deleted if Path(row.session.log).is_file()})
@@ -261,7 +245,6 @@ def delete(
     """Delete sessions with all their messages. The logs they came from are not changed.
 
     Examples:
-      journeyman sessions delete 0442a060
       journeyman sessions delete 0442a060 1284c080 --yes
     """
     overviews = [journeyman.sessions.get(session_id) for session_id in session_ids]
@@ -269,7 +252,6 @@ def delete(
         for row in overviews:
             title = formatting.one_line(row.session.title, 60)
             click.echo(f"{row.session.id}  {row.messages:,} messages  {title}", err=True)
-        click.confirm(
-            f"Delete {formatting.pluralize(len(overviews), 'session')}?", abort=True, err=True
-        )
+        question = f"Delete {formatting.pluralize(len(overviews), 'session')}?"
+        click.confirm(question, abort=True, err=True)
     return [journeyman.sessions.delete(row.session.id) for row in overviews]

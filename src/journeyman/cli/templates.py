@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import msgspec
@@ -11,20 +11,35 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import flag, number, option
+from journeyman.cli.context import choice, flag, number, option
 from journeyman.cli.formatting import Column
-from journeyman.cli.opening import TASK_TYPE, all_tags_flag, show_pattern, tags_option
+from journeyman.cli.opening import show_pattern
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
     ImportedFolder,
     ImportedTemplate,
     LateChange,
+    PatternType,
     Template,
-    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MIN_MESSAGES
 
-_tags_option = tags_option("Tag for the template")
+_type_option = choice("--type", "Type of the template.", get_args(PatternType), dest="task_type")
+
+
+def _split_tags(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(tag for value in values for tag in value.split(",") if tag.strip())
+
+
+_tags_option = option(
+    "--tag --tags TAG[,TAG…]",
+    "Tag of the template; repeatable.",
+    dest="tags",
+    multiple=True,
+    callback=_split_tags,
+)
 _addendum_option = option("--addendum", "Text of your own that models see with the examples.")
 
 
@@ -45,9 +60,10 @@ _COLUMNS = (
 
 
 def _show_details(console: Console, template: Template) -> None:
-    used = formatting.pluralize(template.used, "time")
     of_source = f" of {template.source}" if template.source else ""
     sessions = f"{template.qualified:,} used, of {template.scanned:,}{of_source} examined"
+    times = formatting.pluralize(template.used, "time")
+    used = f"{times}, last {formatting.local_time(template.last_used_at)}"
     fields = {
         "template": f"{template.name}@{template.version}",
         "about": template.description,
@@ -58,9 +74,7 @@ def _show_details(console: Console, template: Template) -> None:
         "patterns": formatting.count(len(template.patterns)),
         "addendum": template.addendum,
         "learning": _learning(template.late_minus_early),
-        "used": f"{used}, last {formatting.local_time(template.last_used_at)}"
-        if template.used
-        else "never",
+        "used": used if template.used else "never",
     }
     formatting.print_fields(console, fields)
 
@@ -83,27 +97,11 @@ def _show_created(console: Console, template: Template) -> None:
 def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) -> None:
     if isinstance(result, ImportedTemplate):
         result = ImportedFolder(imported=(result,), failed={})
-    imported = result.imported
-    formatting.print_table(console, [one.template for one in imported], _COLUMNS, "")
+    formatting.print_table(console, [one.template for one in result.imported], _COLUMNS, "")
     skipped = [f"{file}: {reason}" for file, reason in result.failed.items()]
-    skipped += [f"{one.template.name}: {part}" for one in imported for part in one.skipped]
+    skipped += [f"{one.template.name}: {part}" for one in result.imported for part in one.skipped]
     if skipped:
         formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
-
-
-def _show_stats(console: Console, stats: TemplateStats) -> None:
-    if not stats.total:
-        console.print(_NO_TEMPLATES)
-        return
-    types = ", ".join(f"{number:,} {name}" for name, number in stats.by_type.items())
-    versions = formatting.pluralize(stats.versions, "version")
-    fields = {
-        "templates": f"{stats.total:,} ({types}), {versions} in total",
-        "patterns": f"{stats.patterns:,} in the newest versions",
-        "used": formatting.pluralize(stats.used, "time"),
-        "most used": stats.most_used,
-    }
-    formatting.print_fields(console, fields, width=11)
 
 
 @click.group()
@@ -125,11 +123,7 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
     least=0,
     default=MIN_MESSAGES,
 )
-@number(
-    "--max-patterns",
-    "Largest number of patterns to store, most frequent first.",
-    default=MAX_PATTERNS,
-)
+@number("--max-patterns", "Most patterns to store, frequent ones first.", default=MAX_PATTERNS)
 @context.project_option
 @context.source_option
 @context.platform_option
@@ -145,8 +139,7 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
     Examples:
       journeyman templates build web
       journeyman templates build fixes --source claude_code --tag python --min-messages 8
-      journeyman templates build here --project .
-      journeyman templates build web --addendum "Our tests run with make test." --json
+      journeyman templates build here --project . --addendum "Our tests run with make test."
     """
     with formatting.counting_bar("Examining sessions") as progress:
         return journeyman.templates.build(name, tags=tags or None, progress=progress, **options)
@@ -155,22 +148,14 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
 @context.command(templates, render=_show_created)
 @click.argument("session", required=False)
 @option("--name", "Name of the template (default: the session's id).")
-@option(
-    "--type", "Type of the template (default: from the calls).", dest="task_type", type=TASK_TYPE
-)
+@_type_option
 @_tags_option
 @_addendum_option
-@number(
-    "--max-patterns",
-    "Largest number of patterns to store.",
-    dest="max_examples",
-    default=MAX_EXAMPLES,
-)
+@number("--max-patterns", "Most patterns to store.", dest="max_examples", default=MAX_EXAMPLES)
 def create(journeyman: Journeyman, *, session: str | None, **options: Any) -> Template:
     """Create a template from one SESSION that succeeded, or without one from an addendum alone.
 
     Examples:
-      journeyman templates create 0442a060
       journeyman templates create 0442a060 --name release --type code --tag deploy
       journeyman templates create --name house --addendum "Our tests run with make test."
     """
@@ -191,15 +176,14 @@ def _without_patterns(templates: Sequence[Template]) -> list[dict[str, Any]]:
 
 
 @context.command(templates, "list", render=_show_list, to_json=_without_patterns, is_paged=True)
-@option("--type", "Only templates of this type.", dest="task_type", type=TASK_TYPE)
-@tags_option("Only templates with one of these tags")
-@all_tags_flag
+@_type_option
+@_tags_option
+@flag("--all-tags", "Only templates with all of the tags, not just one of them.")
 @flag("--versions", "List all versions, not only the newest.")
 def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence[Template]:
     """List templates by name.
 
     Examples:
-      journeyman templates list
       journeyman templates list --type code --tag python
       journeyman templates list --tags python,tests --all-tags
     """
@@ -208,9 +192,9 @@ def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence
 
 def _show_patterns(console: Console, template: Template) -> None:
     _show_details(console, template)
+    full = click.get_current_context().params["full"]
     for at, pattern in enumerate(template.patterns, start=1):
         console.print()
-        full = click.get_current_context().params["full"]
         show_pattern(console, pattern, number=at, full=full)
 
 
@@ -225,17 +209,6 @@ def show(journeyman: Journeyman, reference: str, **_shown: bool) -> Template:
       journeyman templates show web@1 --full | less
     """
     return journeyman.templates.redacted(reference)
-
-
-@context.command(templates, render=_show_stats)
-def stats(journeyman: Journeyman) -> TemplateStats:
-    """Show how many templates there are, of which types, and how often they were used.
-
-    Examples:
-      journeyman templates stats
-      journeyman templates stats --json
-    """
-    return journeyman.templates.stats()
 
 
 @context.command(
@@ -277,16 +250,8 @@ def export(journeyman: Journeyman, *, reference: str, **destination: Any) -> Non
 
 @context.command(templates, "import", render=_show_imported)
 @click.argument("file", metavar="FILE|FOLDER")
-@option(
-    "--as NAME",
-    "Name of the template here (default: as in the file).",
-    dest="name",
-)
-@flag(
-    "--replace",
-    "If the name is taken, make this its next version; older versions stay.",
-    dest="replace_existing",
-)
+@option("--as NAME", "Name of the template here (default: as in the file).", dest="name")
+@flag("--replace", "If the name is taken, make this its next version.", dest="replace_existing")
 @flag("--with-addendum", "Also import its addendum for models. Read it first.")
 def import_(
     journeyman: Journeyman, *, file: str, name: str | None, **options: Any
@@ -300,7 +265,6 @@ def import_(
     Examples:
       journeyman templates import web.json
       journeyman templates import web.json --as colleagues-web
-      journeyman templates import web.json --replace
       journeyman templates import ~/.hermes/warm_sessions
       ssh build journeyman templates export web | journeyman templates import -
     """

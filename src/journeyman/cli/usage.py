@@ -1,8 +1,7 @@
 """`journeyman usage`: shows the tokens and cost of sessions."""
 
-from collections.abc import Iterator
 from functools import partial
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 from rich.console import Console
@@ -13,7 +12,7 @@ from journeyman.cli.context import choice
 from journeyman.cli.formatting import Column
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
-from journeyman.records.usage import UsageBy, UsageLine, UsageReport
+from journeyman.records.usage import UsageBy, UsageReport
 
 
 @context.command(is_paged=True)
@@ -30,10 +29,8 @@ def usage(
     and incomplete sums are marked.
 
     Examples:
-      journeyman usage
       journeyman usage --by day --since 2026-11-01
       journeyman usage --by task --source hermes
-      journeyman usage --by project
     """
     report = journeyman.accounting.report(by, **filters)
     if as_json:
@@ -44,16 +41,26 @@ def usage(
     _show(formatting.console(), report)
 
 
+def _count(header: str, field: str, width: int = 0, **layout: Any) -> Column:
+    show = formatting.short_count if field.endswith("_tokens") else formatting.count
+    return Column(
+        header,
+        lambda line: show(getattr(line, field)),
+        min_terminal_width=width,
+        numeric=True,
+        **layout,
+    )
+
+
 _COLUMNS = (
-    ("sessions", "sessions", 100),
-    ("calls", "api_calls", 0),
-    ("input", "input_tokens", 0),
-    ("cache read", "cache_read_tokens", 0),
-    ("cache write", "cache_write_tokens", 60),
-    ("output", "output_tokens", 0),
-    ("reasoning", "reasoning_tokens", 72),
+    _count("sessions", "sessions", 100),
+    _count("calls", "api_calls"),
+    _count("input", "input_tokens"),
+    _count("cache\nread", "cache_read_tokens"),
+    _count("cache\nwrite", "cache_write_tokens", 60),
+    _count("output", "output_tokens"),
+    _count("reasoning", "reasoning_tokens", 72, optional=True),
 )
-"""The numeric columns: header, field, and the terminal width from which the column is shown."""
 
 
 def _show(console: Console, report: UsageReport) -> None:
@@ -64,33 +71,21 @@ def _show(console: Console, report: UsageReport) -> None:
         console.print(f"{sessions} without usage: not every program records the tokens it uses.")
     else:
         total = msgspec.structs.replace(report.total, key="all") if len(report.rows) > 1 else None
-        columns = _columns(report)
+        unnamed = "main" if report.by == "task" else f"unknown {report.by}"
+        names = {line.key: line.key or unnamed for line in report.rows}
+        if report.by == "session":
+            names |= context.short_ids(names)
+        digits = 2 if (report.total.cost_usd or 0) >= 1 else 4
+        columns = (
+            Column(
+                report.by, lambda line: names.get(line.key, "all"), overflow="fold", min_width=10
+            ),
+            *_COLUMNS,
+            Column("cost", partial(formatting.short_cost, digits=digits), numeric=True),
+        )
         console.print(formatting.fit_table(report.rows, columns, console.width, total=total))
         if notes := _notes(report):
             console.print("", Text(notes, style="dim"), sep="\n")
-
-
-def _columns(report: UsageReport) -> Iterator[Column]:
-    unnamed = "main" if report.by == "task" else f"unknown {report.by}"
-    names = {line.key: line.key or unnamed for line in report.rows}
-    if report.by == "session":
-        names |= context.short_ids(line.key for line in report.rows)
-    yield Column(
-        report.by, lambda line: names.get(line.key, line.key), overflow="fold", min_width=10
-    )
-    for header, field, least in _COLUMNS:
-        if field == "reasoning_tokens" and not report.total.reasoning_tokens:
-            continue
-        # The words of a header are stacked.
-        name, cell = header.replace(" ", "\n"), partial(_number, field)
-        yield Column(name, cell, min_terminal_width=least, numeric=True)
-    digits = 2 if (report.total.cost_usd or 0) >= 1 else 4
-    yield Column("cost", partial(formatting.short_cost, digits=digits), numeric=True)
-
-
-def _number(field: str, line: UsageLine) -> str:
-    show = formatting.short_count if field.endswith("_tokens") else formatting.count
-    return show(getattr(line, field))
 
 
 def _notes(report: UsageReport) -> str:

@@ -1,24 +1,19 @@
 """`journeyman worth`: measures what facts are worth on the recorded sessions."""
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
-from journeyman.trials.worth_report import Case, Interval, Worth
-
-_MOST_CASES = 20
+from journeyman.trials.worth_report import Interval, Worth
 
 
 @context.command()
 @option("--project NAME|DIR", "Only this project: a name or a folder (default: all of them).")
-@flag("--cases", f"Also print {_MOST_CASES} sessions to read: what each was told, and did.")
-def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: bool) -> None:
+def worth(journeyman: Journeyman, *, project: str | None, as_json: bool) -> None:
     """Measure what facts would have been worth in your recorded sessions.
 
     Each session is met with what was known before it. Counted are the calls that really happened
@@ -28,9 +23,7 @@ def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: 
     95 % of resampled sessions.
 
     Examples:
-      journeyman worth
-      journeyman worth --project . --cases
-      journeyman worth --json
+      journeyman worth --project .
     """
     name = journeyman.project_named(project) if project else None
     with formatting.counting_bar("Replaying") as progress:
@@ -47,8 +40,6 @@ def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: 
     console = formatting.console()
     for one in found:
         show_worth(console, one)
-        if cases:
-            _show_cases(console, one.cases)
 
 
 def show_worth(console: Console, worth: Worth) -> None:
@@ -75,6 +66,7 @@ def show_worth(console: Console, worth: Worth) -> None:
             for share in worth.shares
         )
         console.print(formatting.table("what", "mean", "all", "sessions", rows=rows))
+    console.print()
     totals = {
         "longest start, in tokens": worth.start_tokens,
         "told names that were gone": len(worth.dead),
@@ -82,9 +74,7 @@ def show_worth(console: Console, worth: Worth) -> None:
         "told facts that disagree": len(worth.contradictions),
         "facts told at a call": len(worth.hints),
     }
-    console.print()
-    for label, number in totals.items():
-        console.print(Text(f"{label}: {number:,}"))
+    formatting.print_fields(console, {name: f"{total:,}" for name, total in totals.items()})
     console.print()
 
 
@@ -94,16 +84,3 @@ def _interval(value: Interval) -> str:
 
 def _share(value: Interval) -> str:
     return f"{value.estimate:.2f} [{value.low:.2f}, {value.high:.2f}]"
-
-
-def _show_cases(console: Console, cases: Sequence[Case]) -> None:
-    for case in cases[-_MOST_CASES:]:
-        formatting.print_heading(console, f"Session {case.session[:8]}")
-        fields = {
-            "request": case.request,
-            "told": case.told or "nothing",
-            "files": ", ".join(case.files) or "none",
-            "failed": "\n".join(case.failed) or "nothing",
-        }
-        for label, text in fields.items():
-            console.print(Text.assemble((f"{label}: ", "dim"), readable(text)))

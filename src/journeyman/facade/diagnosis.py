@@ -1,12 +1,12 @@
 """Checks an installation: what is there, what works and what to fix."""
 
-import importlib.util
 import os
 import platform
 import shlex
 import stat
 import tempfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -26,14 +26,16 @@ from journeyman.settings import Settings, sqlite_path
 from journeyman.store.jobs import is_lease_free
 from journeyman.store.store import Store
 
-_EXTRAS = (
-    ("postgres", "psycopg", "a PostgreSQL database for a team"),
-    ("agent", "openai", "an agent with a model at an endpoint"),
-    ("local", "xllamacpp", "the embedded model"),
-    ("mcp", "mcp", "the server for other programs' models"),
-    ("confirm", "litestar", "confirmations: a person decides on risky actions"),
-    ("jobs", "cronsim", "agents on a schedule"),
-)
+_EXTRAS = {
+    "postgres": "psycopg",
+    "agent": "openai",
+    "local": "xllamacpp",
+    "mcp": "mcp",
+    "confirm": "litestar",
+    "jobs": "cronsim",
+}
+"""A module by which each extra is known to be installed."""
+
 _MOST_NAMES = 5
 _COMMAND_TIMEOUT_S = 10.0
 _MAX_WAIT_S = 2.0
@@ -64,7 +66,7 @@ def diagnose(
         _confirmations(settings, program),
         *_readers(readers),
         *(_place(place, program) for place in places),
-        *(_extra(*extra) for extra in _EXTRAS),
+        _extras(),
     ]
     return [
         msgspec.structs.replace(finding, found=mask_text(finding.found)) for finding in findings
@@ -235,7 +237,10 @@ def _place(place: LogLocation, program: str) -> Finding:
     return Finding(what, "ok", found, f"{program} import")
 
 
-def _extra(name: str, module: str, purpose: str) -> Finding:
-    is_there = importlib.util.find_spec(module) is not None
-    advice = "" if is_there else f"For {purpose}: pip install 'journeyman[{name}]'"
-    return Finding(f"extra: {name}", "ok", "installed" if is_there else "not installed", advice)
+def _extras() -> Finding:
+    missing = [name for name, module in _EXTRAS.items() if find_spec(module) is None]
+    found = ", ".join(name for name in _EXTRAS if name not in missing) or "none is installed"
+    if not missing:
+        return Finding("extras", "ok", found)
+    advice = f"pip install 'journeyman[{','.join(missing)}]'"
+    return Finding("extras", "ok", f"{found}; without {', '.join(missing)}", advice)

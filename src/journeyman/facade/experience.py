@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from journeyman.facade.sessions import SessionsFacade
+from journeyman.facade.sessions import Counting, SessionsFacade, silent
 from journeyman.records import SessionId
 from journeyman.records.defaults import BUDGET_TOKENS, EXAMPLES
 from journeyman.records.errors import AmbiguousSession, UnknownSession, WrongInput
@@ -149,23 +149,26 @@ class ExperienceFacade(SessionsFacade):
         from journeyman.experience.opening_builder import UNLIMITED, OpeningLimits
         from journeyman.experience.tool_schemas import LiveTools
 
-        is_small = model in self.settings.opening.small_models if small is None else small
         live = None if tools is None else LiveTools.read(tools)
+        if template is None:
+            default_tokens, default_most = BUDGET_TOKENS, EXAMPLES
+        else:
+            default_tokens = default_most = UNLIMITED
+        limits = OpeningLimits(
+            tokens=default_tokens if budget_tokens is None else budget_tokens,
+            most=default_most if max_patterns is None else max_patterns,
+            small=model in self.settings.opening.small_models if small is None else small,
+        )
         if template is not None:
-            tokens = UNLIMITED if budget_tokens is None else budget_tokens
-            most = UNLIMITED if max_patterns is None else max_patterns
             chosen = self.templates.get(template)
-            limits = OpeningLimits(tokens=tokens, most=most, small=is_small)
             opening = self._opening_builder.from_template(chosen, task, limits, live)
             if counted and not opening.is_empty:
                 self.templates.count_use(chosen)
             return opening
-        tokens = BUDGET_TOKENS if budget_tokens is None else budget_tokens
-        most = EXAMPLES if max_patterns is None else max_patterns
         name = self.project_named(project)
         return self._opening_builder.for_task(
             task,
-            OpeningLimits(tokens=tokens, most=most, small=is_small),
+            limits,
             moments=self.moments(project, bots=bots) if name else None,
             live=live,
             project=name,
@@ -178,11 +181,7 @@ class ExperienceFacade(SessionsFacade):
         `call(call)`, `failure(call)` and `compaction(…)`. A folder is also what facts are checked
         against; by its name alone, a project is not checked.
         """
-        from journeyman.experience.checkout import (
-            Checkout,
-            branch_of,
-            find_root,
-        )
+        from journeyman.experience.checkout import Checkout, branch_of, find_root
         from journeyman.experience.continuity import person_of
         from journeyman.experience.moments import Moments
 
@@ -209,7 +208,7 @@ class ExperienceFacade(SessionsFacade):
         *,
         kinds: "Collection[FactKind]" = (),
         unrelated: Sequence[str] = (),
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        progress: Counting = silent,
     ) -> "list[Worth]":
         """Return what facts would have been worth in the recorded sessions of a project, or of each
         project with enough of them, the largest first. `kinds` are those told, by default those of
@@ -222,11 +221,10 @@ class ExperienceFacade(SessionsFacade):
         found = []
         for name in [project] if project else known:
             others = [one for one in known if one != name and not project]
-            told = frozenset(kinds or self.settings.hosts.facts)
             one = measure_worth(
                 self._store,
                 name,
-                kinds=told,
+                kinds=frozenset(kinds or self.settings.hosts.facts),
                 others=others,
                 unrelated=unrelated,
                 progress=progress,

@@ -33,6 +33,14 @@ if TYPE_CHECKING:
     from journeyman.store.sessions import SessionQuery
 
 
+Counting = Callable[[int, int], None]
+"""Receives the items done and their total."""
+
+
+def silent(_done: int, _total: int) -> None:
+    """Report no progress."""
+
+
 class SessionsFacade(Rooms):
     """The sessions of one home, and how reliable they were."""
 
@@ -121,7 +129,7 @@ class SessionsFacade(Rooms):
         sessions: str | Iterable[str] | None = None,
         *,
         raw: bool = False,
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        progress: Counting = silent,
         **chosen: "Unpack[SessionQuery]",
     ) -> list[JudgedSession]:
         """Return sessions with verdicts on their calls: those named, or all that `sessions.list`
@@ -138,15 +146,11 @@ class SessionsFacade(Rooms):
         else:
             named = [sessions] if isinstance(sessions, str) else sessions
             overviews = [self.sessions.get(session_id) for session_id in named]
-        if raw:
-            return self._session_judge.judged(overviews, progress, raw=True)
-        return redacted_record(self._session_judge.judged(overviews, progress))
+        judged = self._session_judge.judged(overviews, progress, raw=raw)
+        return judged if raw else redacted_record(judged)
 
     def errors(
-        self,
-        overviews: Sequence[SessionOverview],
-        *,
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        self, overviews: Sequence[SessionOverview], *, progress: Counting = silent
     ) -> dict[SessionId, int]:
         """Return the number of failed calls of each session; those that are new are judged."""
         judged = self._session_judge.judged(overviews, progress)
@@ -159,25 +163,6 @@ class SessionsFacade(Rooms):
         from journeyman.facade.transcript import transcript
 
         return transcript(self.sessions, self.judge, session_id, raw=raw)
-
-    def profile(
-        self,
-        sessions: str | Iterable[str] | None = None,
-        *,
-        messages: Sequence[Mapping[str, Any]] | None = None,
-        include_trivial: bool = False,
-        **chosen: "Unpack[SessionQuery]",
-    ) -> "Profile":
-        """Return the reliability of the calls in these sessions, selected as in `judged`, without
-        those of the tools in the setting `trivial_tools`, unless `include_trivial`; or in the
-        `messages` of one conversation in the OpenAI format, which is not stored. Bots are left out
-        unless `bots`, their platform or a tag selects them. Raises WrongInput if the filters match
-        none of the stored sessions.
-        """
-        found = self.reliability(
-            sessions, messages=messages, include_trivial=include_trivial, **chosen
-        )
-        return found.profile()
 
     def extract_patterns(
         self, messages: Sequence[Mapping[str, Any]], *, outcome: float | None = None
@@ -202,20 +187,19 @@ class SessionsFacade(Rooms):
         calls = judged_calls(fragment.messages, self.judge)
         return fragment, judged_session(fragment.session, len(fragment.messages), calls)
 
+    def profile(self, sessions: str | Iterable[str] | None = None, **options: Any) -> "Profile":
+        """Return the reliability of calls; the arguments are those of `reliability`."""
+        return self.reliability(sessions, **options).profile()
+
     def grouped(
-        self,
-        by: "By",
-        sessions: str | Iterable[str] | None = None,
-        *,
-        include_trivial: bool = False,
-        **chosen: "Unpack[SessionQuery]",
+        self, by: "By", sessions: str | Iterable[str] | None = None, **options: Any
     ) -> "tuple[Group, ...]":
         """Return error rates by tool, model, source, platform, project, day, length or type, with
-        early and late calls compared except by tool; the arguments are those of `profile`.
+        early and late calls compared except by tool; the arguments are those of `reliability`.
         """
         if by == "platform" and sessions is None:
-            chosen.setdefault("bots", True)
-        return self.reliability(sessions, include_trivial=include_trivial, **chosen).grouped(by)
+            options.setdefault("bots", True)
+        return self.reliability(sessions, **options).grouped(by)
 
     def reliability(
         self,
@@ -224,19 +208,22 @@ class SessionsFacade(Rooms):
         messages: Sequence[Mapping[str, Any]] | None = None,
         include_trivial: bool = False,
         raw: bool = False,
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        progress: Counting = silent,
         **chosen: "Unpack[SessionQuery]",
     ) -> "Reliability":
-        """Return sessions judged for both `profile` and `grouped`, which are its methods. `raw` and
-        `progress` are those of `judged`, the other arguments those of `profile`.
+        """Return these sessions, selected as in `judged`, for `profile` and `grouped`, its methods;
+        or the `messages` of one conversation in the OpenAI format, which is not stored. The calls
+        of the tools in the setting `trivial_tools` are left out, unless `include_trivial`; bots,
+        unless `bots`, their platform or a tag selects them. Raises WrongInput if the filters match
+        none of the stored sessions.
         """
         from journeyman.facade.reliability import Reliability
         from journeyman.redaction.redactor import redacted_record
         from journeyman.store.session_filters import leave_out_bots
 
+        trivial = self._left_out(include_trivial=include_trivial)
         if messages is not None:
-            found = redacted_record([self._judged_messages(messages)[1]])
-            return Reliability(found, self._left_out(include_trivial=include_trivial))
+            return Reliability(redacted_record([self._judged_messages(messages)[1]]), trivial)
         if sessions is None:
             leave_out_bots(chosen)
         judged = self.judged(sessions, raw=raw, progress=progress, **chosen)
@@ -244,7 +231,7 @@ class SessionsFacade(Rooms):
             raise WrongInput(reason)
         everyone: SessionQuery = {**chosen, "bots": True}
         bots = 0 if chosen.get("bots", True) else len(self.sessions.list(**everyone)) - len(judged)
-        return Reliability(judged, self._left_out(include_trivial=include_trivial), bots)
+        return Reliability(judged, trivial, bots)
 
     def _left_out(self, *, include_trivial: bool) -> tuple[str, ...]:
         return () if include_trivial else self.settings.trivial_tools
@@ -265,32 +252,27 @@ class SessionsFacade(Rooms):
         *,
         warm_tag: str | None = None,
         cold_tag: str | None = None,
-        by_opening: bool = False,
-        project: str | None = None,
-        platform: str | None = None,
         include_trivial: bool = False,
+        **where: Any,
     ) -> "Comparison":
-        """Compare warm sessions with cold ones: two sessions, two lists of sessions, all sessions
-        with a tag or, `by_opening`, those that started with an opening and those that did not; tags
-        and openings optionally of one project or platform. `include_trivial` is that of `profile`.
+        """Compare warm sessions with cold ones: two sessions, two lists of sessions or all sessions
+        with a tag; without any of these, those that started with an opening and those that did
+        not. `where` narrows tags and openings to a project or a platform.
         """
         from journeyman.reliability.comparison import compare
 
-        where: dict[str, Any] = {"project": project, "platform": platform}
-        if by_opening:
-            # Hosts give subagents no opening, so they are on neither side.
-            where["subagents"] = False
-            judged = [self.judged(warm=is_warm, **where) for is_warm in (True, False)]
+        sides = (warm, warm_tag), (cold, cold_tag)
+        if sides == ((None, None), (None, None)):
+            where["subagents"] = False  # hosts give them no opening, so they are on neither side
+            judged = [self.judged(**where, warm=is_warm) for is_warm in (True, False)]
+        elif any((named is None) == (tag is None) for named, tag in sides):
+            raise WrongInput(
+                "Each side needs session ids or a tag, one of the two. Pass warm or warm_tag, and "
+                "cold or cold_tag."
+            )
         else:
-            sides = ("warm", warm, warm_tag), ("cold", cold, cold_tag)
-            for name, named, tag in sides:
-                if (named is None) == (tag is None):
-                    raise WrongInput(
-                        f"The {name} side needs session ids or a tag, one of the two. Pass {name} "
-                        f"or {name}_tag."
-                    )
             judged = [
-                self.judged(tag=tag, **where) if named is None else self.judged(named)
-                for _, named, tag in sides
+                self.judged(**where, tag=tag) if tag is not None else self.judged(named)
+                for named, tag in sides
             ]
         return compare(*judged, trivial=self._left_out(include_trivial=include_trivial))

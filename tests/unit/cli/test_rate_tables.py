@@ -4,9 +4,7 @@ import io
 
 from rich.console import Console
 
-from journeyman.cli.rate_tables import change, show_early_and_late, show_rates
-from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
-from journeyman.reliability.groups import grouped
+from journeyman.cli.rate_tables import change, show_rates
 from journeyman.reliability.rates import Difference, wilson
 
 TOOLS = [f"update_the_whole_reservation_{what}" for what in ("flights", "baggages", "passengers")]
@@ -30,49 +28,6 @@ def test_rates_and_names_are_whole_at_every_width() -> None:
         _, *shown = lines(console)
         assert sum("7.4 to 7.8 %" in line for line in shown) == len(TOOLS), width
         assert all(len(line) <= width and "…" not in line for line in shown), width
-
-
-def judged(model: str, number: int) -> list[JudgedSession]:
-    def calls(session: int) -> list[JudgedCall]:
-        verdicts = [
-            Verdict(status="failed" if (at * 7 + session) % 5 == 0 else "ok", rule="test")
-            for at in range(20)
-        ]
-        return [
-            JudgedCall(call_id=f"c{at}", index=at, tool="sh", verdict=verdict)
-            for at, verdict in enumerate(verdicts)
-        ]
-
-    return [
-        JudgedSession(
-            id=SessionId(f"{model}{session}"),
-            source="codex",
-            model=model,
-            messages=40,
-            tags=(),
-            calls=tuple(calls(session)),
-        )
-        for session in range(number)
-    ]
-
-
-def test_early_and_late_calls_only_where_there_is_enough_data() -> None:
-    long, few = "vendor/a-model-with-a-long-name-20261101", "seen-twice"
-    groups = grouped([*judged(long, 12), *judged(few, 2)], "model", with_learning=True)
-    for width in WIDTHS:
-        console = terminal(width)
-        show_early_and_late(console, "model", [(one.name, one.learning) for one in groups])
-        shown = lines(console)
-        (row,) = [line for line in shown if line.startswith("ve")]
-        assert len(row) <= width
-        assert "…" not in row.split(maxsplit=1)[1]
-        assert row.endswith(("fewer", "more", "no difference"))
-        assert not any(few in line for line in shown)
-    console = terminal(80)
-    show_early_and_late(
-        console, "model", [(few, one.learning) for one in groups if one.name == few]
-    )
-    assert lines(console) == []
 
 
 def test_a_difference_without_an_interval_is_unknown() -> None:
