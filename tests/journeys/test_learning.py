@@ -276,10 +276,10 @@ class TestOpen:
         assert max(map(len, said.splitlines())) <= int(columns)
 
     def test_a_template_alone(self, working: Command) -> None:
-        chosen = ("open", "--template", "depot", "--explain", "--json")
-        told = json.loads(asked_here(working, *chosen).stdout)
-        assert told["template"] == "depot@1"
-        assert told["choices"]
+        for which in (("--template", "depot"), ("--tag", "stock"), ("--type", "mixed")):
+            told = json.loads(asked_here(working, "open", *which, "--explain", "--json").stdout)
+            assert told["template"] == "depot@1"
+            assert told["choices"]
 
     @table("name", ["-", "tools.json"])
     def test_only_examples_that_fit_the_tools(self, working: Command, name: str) -> None:
@@ -317,6 +317,7 @@ WRONG_INPUT = {
     "import what is not there": (("templates", "import", "nowhere"), WrongInput, "No such file"),
     "import no JSON": (("templates", "import", "half.json"), BadTemplate, "not JSON"),
     "import something else": (("templates", "import", "tools.json"), BadTemplate, "not a template"),
+    "no template picked": (("open", "--type", "code", "--tag", "z"), UnknownTemplate, "code, z"),
     "no such template": (("open", TASK, "--template", "nope"), UnknownTemplate, "nope"),
     "no task": (("open", " "), WrongInput, "Describe what"),
     "no tools there": (("open", TASK, "--tools", "nowhere"), WrongInput, "No such file"),
@@ -327,6 +328,7 @@ WRONG_INPUT = {
 
 WRONG_USAGE = {
     "nothing to open": ("open",),
+    "a template selected twice": ("open", "--template", "depot", "--tag", "stock"),
     "standard input twice": ("open", "-", "--tools", "-"),
     "a negative budget": ("open", TASK, "--budget", "-1"),
     "a negative number of examples": ("open", TASK, "--max-patterns", "-1"),

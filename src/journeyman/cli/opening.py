@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any, get_args
 
 import click
@@ -12,15 +13,36 @@ from journeyman.cli import context, files, formatting
 from journeyman.cli.context import choice, flag, number, option
 from journeyman.experience.opening import Form, Opening
 from journeyman.facade.journeyman import Journeyman
-from journeyman.records import Pattern
+from journeyman.records import Pattern, PatternType
 from journeyman.records.defaults import BUDGET_TOKENS, EXAMPLES
-from journeyman.records.errors import WrongInput
+from journeyman.records.errors import UnknownTemplate, WrongInput
 from journeyman.text.display import readable
 from journeyman.text.strict_json import InvalidJson, read_json
 
 _ALL_PROJECTS = "*"
 _MAX_TOOLS_BYTES = 20 * 1024 * 1024
 _INDENT = "   "
+
+type_option = choice("--type", "Type of the template.", get_args(PatternType), dest="task_type")
+all_tags_flag = flag("--all-tags", "Only templates with all of the tags, not just one of them.")
+
+
+def _split_tags(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(tag for value in values for tag in value.split(",") if tag.strip())
+
+
+def tags_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare the option that takes tags, repeated or separated by commas."""
+    declared = option(
+        "--tag --tags TAG[,TAG…]",
+        "Tag of the template; repeatable.",
+        dest="tags",
+        multiple=True,
+        callback=_split_tags,
+    )
+    return declared(command)
 
 
 @context.command(name="open")
@@ -30,6 +52,9 @@ _INDENT = "   "
     "Project to draw on: a name or a folder, * for all (default: the current folder).",
 )
 @option("--template NAME", "Use this template, however little it resembles the task.")
+@type_option
+@tags_option
+@all_tags_flag
 @choice(
     "--format",
     "Format; text is also for hosts that accept no messages.",
@@ -49,6 +74,10 @@ def open_(
     *,
     task: tuple[str, ...],
     project: str | None,
+    template: str | None,
+    task_type: str | None,
+    tags: tuple[str, ...],
+    all_tags: bool,
     form: Form | None,
     tools: str | None,
     explain: bool,
@@ -67,9 +96,14 @@ def open_(
     Examples:
       journeyman open "Add a test for an amount split among people" --explain
       journeyman open --template web --format anthropic > opening.json
+      journeyman open --type code --tags python,tests --format text
       cat task.txt | journeyman open - --tools tools.json --budget 800
     """
-    if not task and options["template"] is None:
+    if task_type or tags:
+        if template is not None:
+            raise click.UsageError("Name a template, or pick one with --type and --tag, not both.")
+        template = _pick_template(journeyman, task_type, tags, all_tags=all_tags)
+    if not task and template is None:
         raise click.UsageError("Pass the task of the session, or name a template.")
     if task == (files.STANDARD_INPUT,) and tools == files.STANDARD_INPUT:
         raise click.UsageError("Standard input can be the task or the tools, not both.")
@@ -84,6 +118,7 @@ def open_(
         project=place,
         budget_tokens=budget,
         tools=None if tools is None else _read_tool_definitions(tools),
+        template=template,
         counted=not explain,
         small=small or None,
         **options,
@@ -105,6 +140,17 @@ def _read_tool_definitions(name: str) -> Any:
             f"The tool definitions cannot be read from {where}: {error}. Supply JSON: a list of "
             "definitions in the OpenAI, Anthropic or MCP format."
         ) from error
+
+
+def _pick_template(
+    journeyman: Journeyman, task_type: str | None, tags: tuple[str, ...], *, all_tags: bool
+) -> str:
+    template = journeyman.templates.pick(task_type=task_type, tags=tags, all_tags=all_tags)
+    if template is None:
+        wanted = ", ".join(filter(None, (task_type, *tags)))
+        hint = "`journeyman templates list` shows all templates."
+        raise UnknownTemplate(f"There is no template for {wanted}. {hint}")
+    return f"{template.name}@{template.version}"
 
 
 def _print_messages(opening: Opening, form: Form, *, as_json: bool) -> None:

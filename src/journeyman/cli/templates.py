@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import msgspec
@@ -11,35 +11,19 @@ from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, files, formatting
-from journeyman.cli.context import choice, flag, number, option
+from journeyman.cli.context import flag, number, option
 from journeyman.cli.formatting import Column
-from journeyman.cli.opening import show_pattern
+from journeyman.cli.opening import all_tags_flag, show_pattern, tags_option, type_option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import (
     ImportedFolder,
     ImportedTemplate,
     LateChange,
-    PatternType,
     Template,
+    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MIN_MESSAGES
 
-_type_option = choice("--type", "Type of the template.", get_args(PatternType), dest="task_type")
-
-
-def _split_tags(
-    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    return tuple(tag for value in values for tag in value.split(",") if tag.strip())
-
-
-_tags_option = option(
-    "--tag --tags TAG[,TAG…]",
-    "Tag of the template; repeatable.",
-    dest="tags",
-    multiple=True,
-    callback=_split_tags,
-)
 _addendum_option = option("--addendum", "Text of your own that models see with the examples.")
 
 
@@ -104,6 +88,21 @@ def _show_imported(console: Console, result: ImportedTemplate | ImportedFolder) 
         formatting.print_problems(console, f"\n{len(skipped):,} left out", skipped)
 
 
+def _show_stats(console: Console, stats: TemplateStats) -> None:
+    if not stats.total:
+        console.print(_NO_TEMPLATES)
+        return
+    types = ", ".join(f"{number:,} {name}" for name, number in stats.by_type.items())
+    versions = formatting.pluralize(stats.versions, "version")
+    fields = {
+        "templates": f"{stats.total:,} ({types}), {versions} in total",
+        "patterns": f"{stats.patterns:,} in the newest versions",
+        "used": formatting.pluralize(stats.used, "time"),
+        "most used": stats.most_used,
+    }
+    formatting.print_fields(console, fields)
+
+
 @click.group()
 def templates() -> None:
     """Build, create, show and exchange templates: named sets of examples that worked.
@@ -127,7 +126,7 @@ _reference = click.argument("reference", metavar="NAME[@VERSION]")
 @context.project_option
 @context.source_option
 @context.platform_option
-@_tags_option
+@tags_option
 @_addendum_option
 def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options: Any) -> Template:
     """Build a template from the newest long sessions that succeeded.
@@ -148,8 +147,8 @@ def build(journeyman: Journeyman, *, name: str, tags: tuple[str, ...], **options
 @context.command(templates, render=_show_created)
 @click.argument("session", required=False)
 @option("--name", "Name of the template (default: the session's id).")
-@_type_option
-@_tags_option
+@type_option
+@tags_option
 @_addendum_option
 @number("--max-patterns", "Most patterns to store.", dest="max_examples", default=MAX_EXAMPLES)
 def create(journeyman: Journeyman, *, session: str | None, **options: Any) -> Template:
@@ -176,9 +175,9 @@ def _without_patterns(templates: Sequence[Template]) -> list[dict[str, Any]]:
 
 
 @context.command(templates, "list", render=_show_list, to_json=_without_patterns, is_paged=True)
-@_type_option
-@_tags_option
-@flag("--all-tags", "Only templates with all of the tags, not just one of them.")
+@type_option
+@tags_option
+@all_tags_flag
 @flag("--versions", "List all versions, not only the newest.")
 def list_(journeyman: Journeyman, *, versions: bool, **filters: Any) -> Sequence[Template]:
     """List templates by name.
@@ -209,6 +208,17 @@ def show(journeyman: Journeyman, reference: str, **_shown: bool) -> Template:
       journeyman templates show web@1 --full | less
     """
     return journeyman.templates.redacted(reference)
+
+
+@context.command(templates, render=_show_stats)
+def stats(journeyman: Journeyman) -> TemplateStats:
+    """Show how many templates there are, of which types, and how often they were used.
+
+    Examples:
+      journeyman templates stats
+      journeyman templates stats --json
+    """
+    return journeyman.templates.stats()
 
 
 @context.command(

@@ -1,25 +1,29 @@
-"""`journeyman tour`: shows in three scenes what Journeyman does, in a temporary folder."""
+"""`journeyman tour`: shows in five scenes what Journeyman does, in a temporary folder."""
 
+import io
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from journeyman.cli import formatting
 from journeyman.cli.context import flag
 from journeyman.cli.profile import show_tools
 from journeyman.cli.session_view import print_call
+from journeyman.confirm.client import ConfirmClient
 from journeyman.facade.journeyman import Journeyman
 from journeyman.hosts.pages import PAGES
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.plugin.engines import installed_hosts
-from journeyman.records.errors import MissingPart
+from journeyman.records.errors import ConfirmationRefused, MissingPart
 from journeyman.testing import write_corpus, write_lists
 from journeyman.text.display import readable
 
@@ -36,7 +40,7 @@ _ERRAND = "Sort the lines of lists/guests.txt and check the result."
 _GUESTS = ("mona", "ada", "zoe", "ben")
 _SAMPLE_TASK = "Write a test that an amount of money, split among several people, adds up again."
 _SHORT_TITLE = 20
-_SEVERAL = 4
+_FEW, _SEVERAL = 3, 4
 
 _CALLS = (
     ("deploy", "shop 2.1", '{"success": true, "error": "no space left on device"}'),
@@ -46,13 +50,16 @@ _CALLS = (
 )
 """Calls whose results are easily misjudged: tool, arguments, result."""
 
+_ACTION = "transfer_funds"
+_DETAILS = {"to": "ACME", "amount": 4200}
+_CHANGED = {**_DETAILS, "amount": 9000}
+
 _NEXT_STEPS = """
 To use it yourself:
   [bold]journeyman import[/]          import the sessions of your agents
   [bold]journeyman learn[/]           learn what works in your projects
   [bold]journeyman hosts list[/]      let your agents start warm by themselves
   [bold]journeyman run "TASK"[/]      have an agent do a task, started warm
-  [bold]journeyman confirm serve[/]   hold risky actions until a person decides
   [bold]journeyman doctor[/]          check this machine"""
 
 
@@ -93,9 +100,11 @@ class _Tour:
 
     def show(self, *, agent: bool) -> None:
         scenes: tuple[tuple[str, Callable[[], None]], ...] = (
-            *([("A small model fails cold and succeeds warm", self._agent)] * agent),
+            *((("A small model fails cold and succeeds warm", self._agent),) if agent else ()),
             ("Success is judged, not believed", self._judge),
             ("What worked becomes the start of the next session", self._learn),
+            ("What an agent must not do alone waits for a person", self._confirm),
+            ("What it costs, and what to do next", self._usage),
         )
         for number, (title, scene) in enumerate(scenes, start=1):
             self._console.print(f"\n[bold cyan]{number}. {title}[/]")
@@ -103,7 +112,7 @@ class _Tour:
                 scene()
             except MissingPart as missing:
                 self._print(str(missing), "yellow")
-        self._end()
+        self._console.print(_NEXT_STEPS)
 
     def _print(self, text: str, style: str = "") -> None:
         self._console.print(Text(readable(text), style=style))
@@ -113,39 +122,38 @@ class _Tour:
         self._print(f"  {formatting.one_line(text, max(self._console.width, 40) - 2)}")
 
     def _agent(self) -> None:
-        """Run an errand twice with a real model that is small enough to be part of the program."""
+        """Run an errand with a real model that is small enough to be part of the program."""
         model = EmbeddedModel(max_tokens=60)  # enough to see what a cold model does
         self._print(f'SmolLM2, 135M parameters, runs on this machine. Its task: "{_ERRAND}"')
-        home = self._folder / "agent"
-        with Journeyman(home=home, environ={"HOME": str(self._folder)}) as journeyman:
+        guests = self._folder / "work" / "lists" / "guests.txt"
+        guests.parent.mkdir(parents=True)
+        environ = {"HOME": str(self._folder)}
+        with Journeyman(home=self._folder / "agent", environ=environ) as journeyman:
             journeyman.import_logs(write_lists(self._folder / "lists"))
             journeyman.learn()
-            self._print("\nCold:", "bold")
-            self._run_errand(journeyman, model, warm="off")
-            self._print("\nWarm, with three examples from earlier sessions:", "bold")
-            self._run_errand(journeyman, model, warm="auto")
+            for warm in ("off", "auto"):
+                guests.write_text("".join(f"{name}\n" for name in _GUESTS))
+                with (
+                    formatting.spinner("The model is thinking"),
+                    journeyman.agent(
+                        model=model, workspace=guests.parents[1], warm=warm, platform="tour"
+                    ) as agent,
+                ):
+                    turn = agent.run_conversation(_ERRAND)
+                if turn.stop == "interrupted":
+                    raise KeyboardInterrupt
+                is_warm = warm == "auto"
+                title = "Warm, with three examples from earlier sessions" if is_warm else "Cold"
+                self._print(f"\n{title}:", "bold")
+                calls = journeyman.sessions.calls(turn.session)
+                for number, call in enumerate(calls[len(calls) - turn.calls :]):  # not the examples
+                    own = msgspec.structs.replace(call, index=number)
+                    print_call(self._console, own, journeyman.judge(call), full=False)
+                self._line(f'"{" ".join((turn.final_response or turn.note).split())}"')
+                is_done = guests.read_text().split() == sorted(_GUESTS)
+                result = "✓ The file is sorted." if is_done else "✗ The file is not sorted."
+                self._print(f"     {result}", "green" if is_done else "red")
         self._print("\nThe same model, the same task. The examples came from sessions that worked.")
-
-    def _run_errand(self, journeyman: Journeyman, model: EmbeddedModel, *, warm: str) -> None:
-        workspace = self._folder / "work"
-        guests = workspace / "lists" / "guests.txt"
-        guests.parent.mkdir(parents=True, exist_ok=True)
-        guests.write_text("".join(f"{name}\n" for name in _GUESTS))
-        with (
-            formatting.spinner("The model is thinking"),
-            journeyman.agent(model=model, workspace=workspace, warm=warm, platform="tour") as agent,
-        ):
-            turn = agent.run_conversation(_ERRAND)
-        if turn.stop == "interrupted":
-            raise KeyboardInterrupt
-        calls = journeyman.sessions.calls(turn.session)
-        for number, call in enumerate(calls[len(calls) - turn.calls :]):  # not the examples
-            own = msgspec.structs.replace(call, index=number)
-            print_call(self._console, own, journeyman.judge(call), full=False)
-        self._line(f'"{turn.final_response or turn.note}"')
-        is_done = guests.read_text().split() == sorted(_GUESTS)
-        result = "✓ The file is sorted." if is_done else "✗ The file is not sorted."
-        self._print(f"     {result}", "green" if is_done else "red")
 
     def _judge(self) -> None:
         self._print("To learn from what worked, one must know what did. Results can mislead:")
@@ -174,10 +182,13 @@ class _Tour:
         opening = self._journeyman.opening(task, project=project)
         where = f" in {project}" if project else ""
         self._print(f"\nA session{where} on this task would be told:")
-        self._line(f'"{task}"')
+        self._line(f'"{" ".join(task.split())}"')
         for fact in islice(opening.facts, _SEVERAL):
             seen = f" ({len(fact.sessions)} sessions)" if fact.sessions else ""
             self._print(f"- {fact.text}{seen}")
+        for choice in islice(opening.choices, _FEW):
+            tools = ", ".join(step.tool for step in choice.pattern.steps)
+            self._line(f"- {choice.pattern.intent} ({tools})")
         tokens = f"About {opening.tokens:,} tokens. `journeyman open` prints them."
         self._print(opening.note if opening.is_empty else tokens, "dim")
 
@@ -195,15 +206,73 @@ class _Tour:
         titles.sort(key=lambda title: len(title) <= _SHORT_TITLE)
         return project, next(iter(titles), "anything")
 
-    def _end(self) -> None:
-        agents = ", ".join(PAGES[host].title for host in installed_hosts())
-        self._print(
-            f"\n`journeyman run` has {agents or 'Claude Code, Codex, Hermes or opencode'} do "
-            "a task with your subscription or key: started warm, risky calls held, and its "
-            f"changes can be undone.{'' if agents else ' None of them is installed here.'}"
-        )
-        self._print("This tour stored nothing.")
-        self._console.print(_NEXT_STEPS)
+    def _confirm(self) -> None:
+        """Hold an action in a real service, and decide on it with a real client."""
+        environ = {"HOME": str(self._folder)}
+        environ |= dict.fromkeys(("JOURNEYMAN_CONFIRM_PORT", "JOURNEYMAN_CONFIRM_PAGE_PORT"), "0")
+        with Journeyman(home=self._folder / "confirm", environ=environ) as journeyman:
+            desk = journeyman.confirmations
+            _, token = desk.add_agent("bookkeeper")
+            _, key = desk.add_approver("ana")
+            with desk.served(terminal=io.StringIO()) as started:
+                environ["JOURNEYMAN_CONFIRM_URL"] = started.agents_url
+                with (
+                    Journeyman(home=self._folder / "confirm", environ=environ) as served,
+                    served.confirm_client(token) as agent,
+                    served.confirm_client(key) as ana,
+                ):
+                    rows = [*_confirmation(agent, ana)]
+            audit = desk.verify_audit()
+        state = "the chain is intact" if audit.ok else audit.problem
+        rows.append(("audit", f"{audit.entries} linked entries: {state}"))
+        table = Table.grid(padding=(0, 2))
+        for who, what in rows:
+            table.add_row(who, Text(readable(what), style="red" if "refused" in what else ""))
+        self._console.print(table)
+
+    def _usage(self) -> None:
+        report = self._journeyman.accounting.report("model")
+        for line in sorted(report.rows, key=lambda row: -(row.total or 0))[:_SEVERAL]:
+            tokens = f"{formatting.short_count(line.total):>6} tokens"
+            cost = formatting.short_cost(line)
+            self._print(f"{line.key or 'unknown model':24s} {tokens}  {cost}")
+        self._print("~ estimated from list prices. `journeyman usage` shows more.", "dim")
+        if agents := [PAGES[host].title for host in installed_hosts()]:
+            found = formatting.join_names(agents, len(agents))
+            self._print(
+                f"\n`journeyman run` has {found} do a task here, with your own subscription or "
+                "key: started warm, risky calls held, and what it changed can be undone."
+            )
+        else:
+            self._print(
+                "\n`journeyman run` has Claude Code, Codex, Hermes or opencode do a task with your "
+                "own subscription or key. None of them is installed here."
+            )
+        self._print("\nThis tour stored nothing.")
+
+
+def _confirmation(agent: ConfirmClient, ana: ConfirmClient) -> Iterator[tuple[str, str]]:
+    """Yield who does what."""
+    card: Any = agent.request(_ACTION, "Pay the invoice for March.", _DETAILS)
+    yield "agent", f"asks to transfer {_DETAILS['amount']} to {_DETAILS['to']}: {card.status}"
+    yield "agent", f"approves it itself: {_refusal(agent.approve, card.id, card.digest)}"
+    card = ana.approve(card.id, card.digest, reason="the invoice is correct")
+    yield "ana", "approves exactly that"
+    yield (
+        "agent",
+        f"transfers {_CHANGED['amount']} instead: {_refusal(agent.redeem, card, _CHANGED)}",
+    )
+    agent.redeem(card, _DETAILS)
+    yield "agent", f"transfers {_DETAILS['amount']}: granted, once"
+    yield "agent", f"transfers it again: {_refusal(agent.redeem, card, _DETAILS)}"
+
+
+def _refusal(attempt: Callable[..., object], *arguments: object) -> str:
+    try:
+        attempt(*arguments)
+    except ConfirmationRefused as refusal:
+        return f"refused. {str(refusal).split('. ')[0].rstrip('.')}."
+    return "granted"
 
 
 def _newest_logs(journeyman: Journeyman) -> list[Path]:

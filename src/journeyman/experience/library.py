@@ -1,11 +1,11 @@
-"""The library of templates: build them from many sessions or create them from one, list, export,
-import and delete them. Building the same name again adds a version and keeps the old ones.
+"""The library of templates: build them from many sessions or create them from one, list, pick,
+export, import and delete them. Building the same name again adds a version and keeps the old ones.
 """
 
 import itertools
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -41,6 +41,7 @@ from journeyman.records import (
     SessionId,
     SessionOverview,
     Template,
+    TemplateStats,
 )
 from journeyman.records.defaults import MAX_EXAMPLES, MAX_PATTERNS, MAX_SESSIONS, MIN_MESSAGES
 from journeyman.records.errors import BadTemplate, UnknownTemplate, WrongInput
@@ -200,6 +201,44 @@ class Library:
                 "existing ones; `journeyman templates build` makes one."
             )
         return template
+
+    def pick(
+        self,
+        *,
+        task_type: str | None = None,
+        tags: Iterable[str] = (),
+        all_tags: bool = False,
+    ) -> Template | None:
+        """Return the template of a type with most of these tags, then the least used, then the
+        newest.
+        """
+        wanted = checked_tags(tags)
+        return min(
+            self.list(task_type=task_type, tags=wanted, all_tags=all_tags),
+            key=lambda template: (
+                -len({*wanted}.intersection(template.tags)),
+                template.used,
+                -(template.created_at or 0.0),
+                template.name,
+            ),
+            default=None,
+        )
+
+    def stats(self) -> TemplateStats:
+        """Return the library in numbers."""
+        versions = self._store.templates.list()
+        newest = {template.name: template for template in versions}.values()
+        uses: Counter[str] = Counter()
+        for template in versions:
+            uses[template.name] += template.used
+        return TemplateStats(
+            total=len(newest),
+            versions=len(versions),
+            by_type=dict(sorted(Counter(template.task_type for template in newest).items())),
+            patterns=sum(len(template.patterns) for template in newest),
+            used=uses.total(),
+            most_used=max(uses, key=lambda name: uses[name]) if uses.total() else "",
+        )
 
     def delete(self, reference: str) -> int:
         """Delete a template, or one version of it, and return how many versions were deleted.

@@ -118,7 +118,7 @@ class Rooms:
 
     @cached_property
     def templates(self) -> "Library":
-        """Templates: build, create, list, get, export, import_file, delete."""
+        """Templates: build, create, list, get, pick, stats, export, import_file, delete."""
         from journeyman.experience.library import Library
         from journeyman.models.embedder import Embedder
 

@@ -45,6 +45,7 @@ from journeyman.records.pattern import PatternType as PatternType
 from journeyman.records.pattern import Step as Step
 from journeyman.records.pattern import Template as Template
 from journeyman.records.pattern import TemplateOrigin as TemplateOrigin
+from journeyman.records.pattern import TemplateStats as TemplateStats
 from journeyman.records.session import Lineage as Lineage
 from journeyman.records.session import LineageKind as LineageKind
 from journeyman.records.session import ProjectTotals as ProjectTotals

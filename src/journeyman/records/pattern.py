@@ -98,3 +98,14 @@ class ImportedFolder(Struct, frozen=True, kw_only=True):
 
     imported: tuple[ImportedTemplate, ...]
     failed: dict[str, str]
+
+
+class TemplateStats(Struct, frozen=True, kw_only=True):
+    """The library in numbers: templates and patterns of the newest versions, uses of all."""
+
+    total: int
+    versions: int
+    by_type: dict[str, int]
+    patterns: int
+    used: int
+    most_used: str = ""

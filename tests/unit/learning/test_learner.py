@@ -414,6 +414,14 @@ class TestTemplates:
         filled.forget(session="order")
         assert [one.name for one in filled.templates.list()] == ["house", "other"]
 
+    def test_pick_prefers_less_used_templates(self, filled):
+        for name in ("a", "b", "c"):
+            filled.templates.create("order", name=name, tags=["shop", name], task_type="code")
+        assert filled.templates.pick(task_type="file") is None
+        assert filled.templates.pick(tags=["b"]).name == "b"
+        filled.opening("return shoes", template="a")
+        assert filled.templates.pick(task_type="code", tags=["shop"]).name == "b"
+
     def test_tags_match_any_or_all(self, filled):
         for name, tags in (("a", ["web", "python"]), ("b", ["web"]), ("c", ["rust"])):
             filled.templates.create("order", name=name, tags=tags)
@@ -426,6 +434,22 @@ class TestTemplates:
         assert names(["web", "python"], all_tags=True) == ["a"]
         assert names(["web", "rust"], all_tags=True) == []
         assert names([], all_tags=True) == ["a", "b", "c"]
+
+        # The one with most of the tags is picked, although another was used less.
+        filled.opening("return shoes", template="a")
+        assert filled.templates.pick(tags=["web", "python"]).name == "a"
+        assert filled.templates.pick(tags=["web", "rust"], all_tags=True) is None
+
+    def test_stats(self, filled):
+        assert filled.templates.stats().total == 0
+        filled.templates.create("order", name="a", task_type="code")
+        filled.templates.create("order", name="a", task_type="code")
+        filled.templates.create("flight", name="b")
+        filled.opening("return shoes", template="a")
+        stats = filled.templates.stats()
+        assert (stats.total, stats.versions, stats.used, stats.most_used) == (2, 3, 1, "a")
+        assert stats.by_type == {"code": 1, "mixed": 1}
+        assert stats.patterns == sum(len(one.patterns) for one in filled.templates.list())
 
 
 class TestFiles:
