@@ -172,7 +172,6 @@ def _own_runner(
     stopping: threading.Event,
 ) -> Runner:
     from journeyman.agent.runner import AgentRunner  # noqa: PLC0415 - an optional extra
-    from journeyman.agent.turn import Limits  # noqa: PLC0415
 
     if options["resume"]:
         raise WrongInput(f"--with {OWN} cannot go on with a session: start a new run.")
@@ -185,7 +184,7 @@ def _own_runner(
             warm=options["warm"],
             # A configured confirmation service decides instead of the person at the terminal.
             ask=None if journeyman.settings.confirm.token else display.ask,
-            limits=msgspec.convert(request.limits, Limits, from_attributes=True),
+            limits=request.limits,
             review=options["review"],
             network=options["network"],
             tell=display.notify,
