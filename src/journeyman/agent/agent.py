@@ -190,14 +190,13 @@ class Agent:
     ) -> tuple[Conversation, Opening]:
         at = self.clock()
         opening = self.opening(task, self.toolbox.definitions)
-        chat: list[JsonObject] = [*history]
-        if not leading_system_count(chat):
-            chat.insert(0, {"role": "system", "content": self.system_prompt()})
+        system = {"role": "system", "content": self.system_prompt()}
+        chat = [*history] if leading_system_count(history) else [system, *history]
         # Some servers accept only one system message.
-        chat = opening.inject(chat, one_system=True)
-        messages = read_chat(chat, at)
+        injected = opening.inject(chat, one_system=True)
+        messages = read_chat(injected, at)
         # The history may contain an opening of its own.
-        lead = max(leading_system_count(chat), opening_length(messages))
+        lead = max(leading_system_count(injected), opening_length(messages))
         details: dict[str, Any] = {"lead": lead, "warm": not opening.is_empty}
         if not opening.is_empty:
             details["opening"] = {
