@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from journeyman.agent.knowledge.files import safe_to_show
-from journeyman.agent.knowledge.knowledge import Knowledge, Memory, Target
+from journeyman.agent.knowledge.knowledge import DONE, Knowledge, Memory, Target
 from journeyman.agent.knowledge.skills import SKILL_FILE, Skills
 from journeyman.agent.review.rules import WriteForbidden
 from journeyman.agent.tools.tool import (
@@ -41,8 +41,6 @@ _MEMORY_DESCRIPTION = (
     "Keep short facts for later sessions: what the user prefers, how this environment works. "
     "Not what was done today, no secrets, nothing that is quickly found again."
 )
-
-_MEMORY_MESSAGES = {"add": "added", "replace": "replaced", "remove": "removed"}
 
 _REQUIRED = {"create": ("content",), "edit": ("content",), "patch": ("old_string", "new_string")}
 """The arguments that each action needs besides the name."""
@@ -152,7 +150,7 @@ def _memory(memory: Memory, change: _Change, invocation: Invocation) -> Result:
         shown = [safe_to_show(entry, "entry", target) for entry in entries]
         content = {**write.content, "current_entries": shown, "usage": usage}
         return msgspec.structs.replace(write, content=content)
-    message, count = f"Entry {_MEMORY_MESSAGES[write.action]}.", len(entries)
+    message, count = f"Entry {DONE[write.action]}.", len(entries)
     return worked(
         success=True, done=True, target=target, usage=usage, entry_count=count, message=message
     )
