@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from journeyman.agent.conversation import Conversation, Prices, SessionRecorder, read_chat
+from journeyman.agent.conversation import Conversation, Prices, SessionRecorder
 from journeyman.agent.dispatch import Decide, Dispatch, interrupted_result, no_approver
 from journeyman.agent.loop import Loop
 from journeyman.agent.snapshots import TurnSnapshots
@@ -27,8 +27,9 @@ from journeyman.experience.opening import Opening, leading_system_count
 from journeyman.gate.decision import Approver
 from journeyman.hosts.runner import RunBegan, RunLimits, RunOpening, RunStep
 from journeyman.learning.opening_text import opening_length
+from journeyman.logs.chat import conversation_fragment
 from journeyman.models.model import JsonObject, Model
-from journeyman.records import Provenance, Session, SessionId, Tokens
+from journeyman.records import Provenance, Session, Tokens
 from journeyman.records.errors import WrongInput
 from journeyman.store.store import Store
 
@@ -194,9 +195,19 @@ class Agent:
         chat = [*history] if leading_system_count(history) else [system, *history]
         # Some servers accept only one system message.
         injected = opening.inject(chat, one_system=True)
-        messages = read_chat(injected, at)
+        day = datetime.fromtimestamp(at, UTC)
+        facts: dict[str, Any] = {
+            "id": f"{day:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+            "source": SOURCE,
+            "agent": SOURCE,
+            "model": self.model.name,
+            "title": " ".join(task.split())[:120],
+            "opening": "" if opening.is_empty else opening.id,
+            "outcome": None,
+        }
+        recorded = conversation_fragment(injected, {**facts, **self.facts}, now=at)
         # The history may contain an opening of its own.
-        lead = max(leading_system_count(injected), opening_length(messages))
+        lead = max(leading_system_count(injected), opening_length(recorded.messages))
         details: dict[str, Any] = {"lead": lead, "warm": not opening.is_empty}
         if not opening.is_empty:
             details["opening"] = {
@@ -204,19 +215,8 @@ class Agent:
                 "template": opening.template,
                 "patterns": [pattern.id for pattern in opening.patterns],
             }
-        day = datetime.fromtimestamp(at, UTC)
-        session = Session(
-            id=SessionId(f"{day:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"),
-            source=SOURCE,
-            agent=SOURCE,
-            model=self.model.name,
-            title=" ".join(task.split())[:120],
-            started_at=at,
-            opening="" if opening.is_empty else opening.id,
-            details=details,
-            **self.facts,
-        )
-        conversation = Conversation(session, messages, lead=lead)
+        session = msgspec.structs.replace(recorded.session, started_at=at, details=details)
+        conversation = Conversation(session, recorded.messages, lead=lead)
         self._recorder.begin(conversation)
         return conversation, opening
 

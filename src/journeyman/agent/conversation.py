@@ -2,7 +2,7 @@
 begins, and messages read back from the store give the model the same bytes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -10,7 +10,6 @@ import msgspec
 
 from journeyman.agent.tools.tool import Result
 from journeyman.learning.opening_text import is_own_call_id
-from journeyman.logs.chat import BadMessage, ChatParser
 from journeyman.models.model import Reply
 from journeyman.records import Fragment, Message, Session, Tokens, ToolCall, Usage
 from journeyman.records.errors import WrongInput
@@ -48,13 +47,13 @@ class Conversation:
         self, role: Literal["system", "user"], text: str, at: float, kind: MessageKind = "plain"
     ) -> Message:
         """The next message, from a person or from the program."""
-        return self._next(role=role, text=text, at=at, kind=kind)
+        return self._next(text, role=role, at=at, kind=kind)
 
     def reply_message(self, reply: Reply, at: float) -> Message:
         """The model's reply as the next message."""
         return self._next(
+            reply.text,
             role="assistant",
-            text=reply.text,
             reasoning=reply.reasoning,
             tool_calls=reply.tool_calls,
             at=at,
@@ -65,55 +64,40 @@ class Conversation:
     def result_message(self, call: ToolCall, result: Result, at: float) -> Message:
         """The result of a call as the next message."""
         return self._next(
+            result.text,
             role="tool",
-            text=result.text,
             tool_call_id=call.id,
             tool_name=call.name,
             recorded=result.recorded,
             at=at,
         )
 
-    def _next(self, *, tool_calls: Sequence[ToolCall] = (), **fields: Any) -> Message:
+    def _next(
+        self,
+        text: str,
+        *,
+        reasoning: str = "",
+        tool_calls: Iterable[ToolCall] = (),
+        **fields: Any,
+    ) -> Message:
+        """The next message as the store returns it."""
         position = self.messages[-1].position + 1 if self.messages else 0
-        # A call whose id looks like one from an opening would not count as work.
-        calls = tuple(
-            msgspec.structs.replace(call, id=f"x{call.id}") if is_own_call_id(call.id) else call
-            for call in tool_calls
+        return Message(
+            key=f"m{position}",
+            position=position,
+            text=storable(text),
+            reasoning=storable(reasoning),
+            tool_calls=tuple(map(_as_stored, tool_calls)),
+            **fields,
         )
-        key = f"m{position}"
-        return _as_stored(Message(key=key, position=position, tool_calls=calls, **fields))
 
 
-def _as_stored(message: Message) -> Message:
-    """The message as the store returns it: NULs and lone surrogates are replaced."""
-    calls = (
-        msgspec.structs.replace(call, name=storable(call.name), arguments=storable(call.arguments))
-        for call in message.tool_calls
-    )
-    return msgspec.structs.replace(
-        message,
-        text=storable(message.text),
-        reasoning=storable(message.reasoning),
-        tool_calls=tuple(calls),
-    )
-
-
-def read_chat(history: Sequence[Mapping[str, Any]], at: float) -> list[Message]:
-    """Convert OpenAI messages to records. Raise WrongInput, naming the message that is invalid."""
-    parser, messages = ChatParser(), list[Message]()
-    for index, raw in enumerate(history):
-        try:
-            records = parser.read(raw, f"m{index}", len(messages))
-        except BadMessage as error:
-            raise WrongInput(
-                f"Message {index} of the conversation cannot be used: {error}. Pass a list of "
-                "messages in the OpenAI format."
-            ) from error
-        for record in records:
-            position = len(messages)
-            place = {"key": f"m{position}", "position": position, "at": record.at or at}
-            messages.append(_as_stored(msgspec.structs.replace(record, **place)))
-    return messages
+def _as_stored(call: ToolCall) -> ToolCall:
+    """The call as the store returns it, renamed if its id looks like one from an opening: those do
+    not count as work.
+    """
+    call_id = f"x{call.id}" if is_own_call_id(call.id) else call.id
+    return ToolCall(id=call_id, name=storable(call.name), arguments=storable(call.arguments))
 
 
 class SessionRecorder:

@@ -209,15 +209,12 @@ class AgentFactory:
     def _workspace(self, options: AgentOptions) -> Workspace:
         settings = self._settings.agent
         # The agent's tools must not reach Journeyman's own files: keys, sessions, memory.
-        own = (
-            self._settings.home,
-            self.knowledge.folder,
-            sqlite_path(self._settings.database),
-        )
+        database = sqlite_path(self._settings.database)
+        own = [self._settings.home, self.knowledge.folder, *([database] if database else [])]
         return Workspace(
             options.workspace,
             confine=settings.confine,
-            hidden=[path for path in own if path is not None],
+            hidden=own,
             network="on" if options.network else settings.network,
             resources=msgspec.convert(settings, Resources, from_attributes=True),
         )
@@ -303,21 +300,18 @@ class AgentFactory:
         )
 
     def _opening_for(self, options: AgentOptions, model: Model, workspace: Path) -> OpeningFor:
-        if options.warm == "off":
-            return lambda task, _tools: Opening(task=task)
-        budget, window = BUDGET_TOKENS, model.context_tokens
-        if window is not None:
-            budget = min(budget, window // _OPENINGS_PER_WINDOW)
-        is_small = _has_small_window(model)
+        window = model.context_tokens or BUDGET_TOKENS * _OPENINGS_PER_WINDOW
 
         def opening(task: str, tools: Sequence[JsonObject]) -> Opening:
+            if options.warm == "off":
+                return Opening(task=task)
             shown: Opening = self._experience.opening(
                 options.about or task,
                 project=workspace,
                 tools=tools,
                 model=model.name,
-                small=is_small or None,
-                budget_tokens=budget,
+                small=_has_small_window(model) or None,
+                budget_tokens=min(BUDGET_TOKENS, window // _OPENINGS_PER_WINDOW),
                 template=None if options.warm == "auto" else options.warm,
             )
             return shown
