@@ -131,7 +131,7 @@ class Agent:
         if self.snapshots is not None:
             self.snapshots.begin(current.session)
         try:
-            message = current.input_message("user", user_message, self.clock())
+            message = current.next_message("user", user_message, self.clock())
             self._recorder.save(current, message)
             shown = None if opening is None else _run_opening(opening)
             on_step(RunBegan(session=current.session.id, model=self.model.name, opening=shown))

@@ -4,7 +4,7 @@ begins, and messages read back from the store give the model the same bytes.
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -13,7 +13,7 @@ from journeyman.learning.opening_text import is_own_call_id
 from journeyman.models.model import Reply
 from journeyman.records import Fragment, Message, Session, Tokens, ToolCall, Usage
 from journeyman.records.errors import WrongInput
-from journeyman.records.message import MessageKind, openai_messages
+from journeyman.records.message import Role, openai_messages
 from journeyman.records.usage import validated_usage
 from journeyman.store.rows import storable
 from journeyman.store.store import Store
@@ -43,53 +43,33 @@ class Conversation:
         asked = self.messages[: len(self.messages) - len(results)]
         return asked[-1].tool_calls[len(results) :] if asked else ()
 
-    def input_message(
-        self, role: Literal["system", "user"], text: str, at: float, kind: MessageKind = "plain"
-    ) -> Message:
-        """The next message, from a person or from the program."""
-        return self._next(text, role=role, at=at, kind=kind)
-
-    def reply_message(self, reply: Reply, at: float) -> Message:
-        """The model's reply as the next message."""
-        return self._next(
-            reply.text,
-            role="assistant",
-            reasoning=reply.reasoning,
-            tool_calls=reply.tool_calls,
-            at=at,
-            model=reply.model,
-            finish_reason=reply.finish_reason,
-        )
-
-    def result_message(self, call: ToolCall, result: Result, at: float) -> Message:
-        """The result of a call as the next message."""
-        return self._next(
-            result.text,
-            role="tool",
-            tool_call_id=call.id,
-            tool_name=call.name,
-            recorded=result.recorded,
-            at=at,
-        )
-
-    def _next(
+    def next_message(
         self,
+        role: Role,
         text: str,
+        at: float,
         *,
         reasoning: str = "",
         tool_calls: Iterable[ToolCall] = (),
         **fields: Any,
     ) -> Message:
-        """The next message as the store returns it."""
+        """The next message, as the store returns it."""
         position = self.messages[-1].position + 1 if self.messages else 0
         return Message(
             key=f"m{position}",
             position=position,
+            role=role,
             text=storable(text),
             reasoning=storable(reasoning),
             tool_calls=tuple(map(_as_stored, tool_calls)),
+            at=at,
             **fields,
         )
+
+    def result_message(self, call: ToolCall, result: Result, at: float) -> Message:
+        """The result of a call as the next message."""
+        named = {"tool_call_id": call.id, "tool_name": call.name}
+        return self.next_message("tool", result.text, at, **named, recorded=result.recorded)
 
 
 def _as_stored(call: ToolCall) -> ToolCall:

@@ -72,7 +72,15 @@ class Loop:
             conversation.chat, self.tools, on_text=self.on_text, cancelled=self.cancelled
         )
         at = self.clock()
-        message = conversation.reply_message(reply, at)
+        message = conversation.next_message(
+            "assistant",
+            reply.text,
+            at,
+            reasoning=reply.reasoning,
+            tool_calls=reply.tool_calls,
+            model=reply.model,
+            finish_reason=reply.finish_reason,
+        )
         usage = self.recorder.usage(message.key, reply, at)
         self.recorder.save(conversation, message, usage)
         self.reply = reply

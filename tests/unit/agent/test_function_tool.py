@@ -76,7 +76,7 @@ def test_an_agent_uses_own_tools_with_approval(jm: Journeyman, work: Path) -> No
             says("Done."),
         ]
     )
-    own = (order, function_tool(stock, risk="report"))
+    own = (order, function_tool(stock, risk="recall"))
     with jm.agent(model=model, workspace=work, warm="off", ask=ask, tools=own) as agent:
         turn = agent.run_conversation("Order pears.")
     made = jm.sessions.calls(turn.session)

@@ -139,7 +139,7 @@ class Reviewer:
         conversation = Conversation(session, turn.messages, lead=turn.lead)
         # A system message: the same instruction in the user's name would provoke needless writes.
         text = "".join([INSTRUCTION, *map(_LEFT_ALONE.format, self.left_alone)])
-        instruction = conversation.input_message("system", text, self.clock(), kind="harness")
+        instruction = conversation.next_message("system", text, self.clock(), kind="harness")
         conversation.messages.append(instruction)
         origin = Provenance(
             origin="background_review",
