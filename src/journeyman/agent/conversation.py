@@ -68,8 +68,14 @@ class Conversation:
 
     def result_message(self, call: ToolCall, result: Result, at: float) -> Message:
         """The result of a call as the next message."""
-        named = {"tool_call_id": call.id, "tool_name": call.name}
-        return self.next_message("tool", result.text, at, **named, recorded=result.recorded)
+        return self.next_message(
+            "tool",
+            result.text,
+            at,
+            tool_call_id=call.id,
+            tool_name=call.name,
+            recorded=result.recorded,
+        )
 
 
 def _as_stored(call: ToolCall) -> ToolCall:

@@ -71,7 +71,7 @@ def _closed_object(properties: Mapping[str, Schema]) -> Schema:
 
 def _supported_schema(schema: object, depth: int = 0) -> Schema:
     """Return what llguidance supports of a schema; it allows all that the schema allows."""
-    if depth > _MAX_DEPTH:
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return _ANY_VALUE
     match schema:
         case {"$ref": _}:
@@ -98,17 +98,18 @@ def _supported_object(schema: JsonObject, depth: int) -> Schema:
     properties, others = schema.get("properties"), schema.get("additionalProperties")
     if not isinstance(properties, Mapping) or not properties:
         return _ANY_OBJECT
-    required = schema.get("required") or ()
-    is_open = (
-        _supported_schema(others, depth + 1) if isinstance(others, Mapping) else others is True
-    )
+    required = schema.get("required")
     return {
         "type": "object",
         "properties": {
             name: _supported_schema(value, depth + 1) for name, value in properties.items()
         },
-        "required": [name for name in properties if name in required],
-        "additionalProperties": is_open,
+        "required": [
+            name for name in properties if isinstance(required, list) and name in required
+        ],
+        "additionalProperties": (
+            _supported_schema(others, depth + 1) if isinstance(others, Mapping) else others is True
+        ),
     }
 
 
