@@ -111,6 +111,9 @@ class AgentFactory:
 
     def agent(self, options: AgentOptions) -> Agent:
         """Build an agent that works in `options.workspace`."""
+        more_tools = [
+            tool if isinstance(tool, Tool) else function_tool(tool) for tool in options.more_tools
+        ]
         settings, workspace = self._settings.agent, self._workspace(options)
         model, knowledge = self._model(options.model), self.knowledge
         prices = self._prices(model, options.base_url)
@@ -131,9 +134,7 @@ class AgentFactory:
             for tool in (*working, *self._stored_tools(gate, ask))
             if options.only is None or tool.name in options.only
         ]
-        tools += [
-            tool if isinstance(tool, Tool) else function_tool(tool) for tool in options.more_tools
-        ]
+        tools += more_tools
         review = self._background_review(options, model, tools, gate, prices)
 
         def close() -> None:

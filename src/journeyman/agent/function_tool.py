@@ -22,14 +22,16 @@ def function_tool(function: Callable[..., Any], *, risk: Risk = "unknown") -> To
     """
     name, description = getattr(function, "__name__", ""), inspect.getdoc(function) or ""
     try:
+        if inspect.iscoroutinefunction(function):
+            raise TypeError("it is asynchronous")
         hints = get_type_hints(function, include_extras=True)
         fields = [_field(one, hints) for one in inspect.signature(function).parameters.values()]
         arguments = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
         _, schemas = msgspec.json.schema_components((arguments,), ref_template=_REFERENCE)
     except (TypeError, ValueError, NameError, KeyError) as error:
         raise WrongInput(
-            f"{name or function!r} cannot become a tool: {error}. Give each parameter a type hint, "
-            "or pass a Tool."
+            f"{name or function!r} cannot become a tool: {error}. Pass a function whose "
+            "parameters have type hints, or a Tool."
         ) from error
     if not name.isidentifier() or not description:
         raise WrongInput(

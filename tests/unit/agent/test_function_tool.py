@@ -105,7 +105,11 @@ def _many(*items: str) -> None:
 def _without_docstring(item: str) -> None: ...
 
 
-@table("function", [_without_hints, _many, _without_docstring, lambda: None])
+async def _later(item: str) -> None:
+    """Do it."""
+
+
+@table("function", [_without_hints, _many, _without_docstring, _later, lambda: None])
 def test_a_function_that_says_too_little(function: Any) -> None:
     with pytest.raises(WrongInput, match="cannot become a tool"):
         function_tool(function)
