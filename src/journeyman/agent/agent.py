@@ -29,7 +29,7 @@ from journeyman.hosts.runner import RunBegan, RunLimits, RunOpening, RunStep
 from journeyman.learning.opening_text import opening_length
 from journeyman.logs.chat import conversation_fragment
 from journeyman.models.model import JsonObject, Model
-from journeyman.records import Provenance, Session, Tokens
+from journeyman.records import Provenance, Tokens
 from journeyman.records.errors import WrongInput
 from journeyman.store.store import Store
 
@@ -161,11 +161,6 @@ class Agent:
             seconds=round(budget.seconds, 3),
             messages=current.chat,
         )
-
-    @property
-    def session(self) -> Session | None:
-        """The current session."""
-        return None if self._conversation is None else self._conversation.session
 
     @property
     def knows_cost(self) -> bool:

@@ -135,7 +135,8 @@ class AgentFactory:
             if options.only is None or tool.name in options.only
         ]
         tools += more_tools
-        review = self._background_review(options, model, tools, gate, prices)
+        reviewer = self._reviewer(model, tools, gate, options.platform, prices)
+        review = self._background_review(reviewer, options)
 
         def close() -> None:
             if review is not None:
@@ -224,16 +225,11 @@ class AgentFactory:
         return make_model(self._settings.model, model) if isinstance(model, str) else model
 
     def _background_review(
-        self,
-        options: AgentOptions,
-        model: Model,
-        tools: Sequence[Tool],
-        gate: Gate,
-        prices: Prices,
+        self, reviewer: Reviewer, options: AgentOptions
     ) -> BackgroundReview | None:
         reviews = self._settings.review
         is_reviewed = reviews.enabled if options.review is None else options.review
-        if not is_reviewed or not any(tool.risk == "knowledge" for tool in tools):
+        if not is_reviewed or not any(tool.risk == "knowledge" for tool in reviewer.tools):
             return None
         # Earlier agents, which ran in other processes, may have left turns and calls unreviewed.
         last = next(iter(self._store.reviews.list(limit=1)), None)
@@ -241,7 +237,7 @@ class AgentFactory:
         recent = self._store.sessions.list(source=SOURCE, since=since, limit=_MAX_UNREVIEWED)
         done = [overview for overview in recent if overview.session.end_reason == "agent_stop"]
         return BackgroundReview(
-            self._reviewer(model, tools, gate, options.platform, prices),
+            reviewer,
             every_turns=1 if options.review else reviews.every_turns,
             every_calls=reviews.every_calls,
             notify=options.tell,

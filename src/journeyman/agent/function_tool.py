@@ -22,8 +22,6 @@ def function_tool(function: Callable[..., Any], *, risk: Risk = "unknown") -> To
     """
     name, description = getattr(function, "__name__", ""), inspect.getdoc(function) or ""
     try:
-        if inspect.iscoroutinefunction(function):
-            raise TypeError("it is asynchronous")
         hints = get_type_hints(function, include_extras=True)
         fields = [_field(one, hints) for one in inspect.signature(function).parameters.values()]
         arguments = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
@@ -33,10 +31,10 @@ def function_tool(function: Callable[..., Any], *, risk: Risk = "unknown") -> To
             f"{name or function!r} cannot become a tool: {error}. Pass a function whose "
             "parameters have type hints, or a Tool."
         ) from error
-    if not name.isidentifier() or not description:
+    if inspect.iscoroutinefunction(function) or not name.isidentifier() or not description:
         raise WrongInput(
-            f"{name or function!r} cannot become a tool: it needs a name and a docstring, which "
-            "tells the model what it is for."
+            f"{name or function!r} cannot become a tool: pass a plain function with a name and a "
+            "docstring, which tells the model what it is for."
         )
     schema = schemas.pop("Arguments")
     parameters = {key: value for key, value in schema.items() if key != "title"}
