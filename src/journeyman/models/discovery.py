@@ -7,7 +7,6 @@ import http.client
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,17 +41,12 @@ def find_endpoints(
     ports: Mapping[int, str] = PORTS,
     timeout_s: float = _TIMEOUT_S,
 ) -> list[FoundEndpoint]:
-    """Return servers on this machine that list models, all asked at once, and then vendors whose
-    API key is set.
-    """
-    urls = [f"http://{_HOST}:{port}/v1" for port in ports]
-    with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
-        listed = pool.map(lambda url: list_models(url, timeout_s=timeout_s).models, urls)
-        servers = [
-            FoundEndpoint(name=name, base_url=url, models=models)
-            for name, url, models in zip(ports.values(), urls, listed, strict=True)
-            if models
-        ]
+    """Return servers on this machine that list models, and then vendors whose API key is set."""
+    servers = []
+    for port, name in ports.items():
+        url = f"http://{_HOST}:{port}/v1"
+        if models := list_models(url, timeout_s=timeout_s).models:
+            servers.append(FoundEndpoint(name=name, base_url=url, models=models))
     vendors = [
         FoundEndpoint(name=name, base_url=base_url, key_variable=variable)
         for variable, (name, base_url) in VENDORS.items()
