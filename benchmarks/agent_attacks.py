@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from journeyman import Journeyman
-from journeyman.agent.turn import Limits
 from journeyman.gate.decision import ApprovalRequest
+from journeyman.hosts.runner import RunLimits
 from journeyman.testing import ScriptedModel, calls, says
 
 ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
@@ -240,7 +240,7 @@ class Protected:
         self.here = here
         self.rules: list[str] = []
         self.results: list[dict[str, Any]] = []
-        self._limits = Limits(turns=None, seconds=seconds)
+        self._limits = RunLimits(seconds=seconds)
         environ = {**os.environ, "HOME": str(here.home)}
         self.journeyman = Journeyman(home=here.folder / "journeyman", environ=environ)
 

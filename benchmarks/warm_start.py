@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from journeyman import Journeyman
-from journeyman.agent.turn import Limits
+from journeyman.hosts.runner import RunLimits
 from journeyman.models.embedded import EmbeddedModel
 from journeyman.testing import write_lists
 
@@ -50,11 +50,11 @@ def is_done(journeyman: Journeyman, model: EmbeddedModel, errand: Errand, warm: 
         lists.mkdir()
         for name, things in LISTS.items():
             (lists / f"{name}.txt").write_text("".join(f"{thing}\n" for thing in things))
-        limits = Limits(turns=6)
+        limits = RunLimits(turns=6)
         with journeyman.agent(model=model, workspace=folder, warm=warm, limits=limits) as agent:
             turn = agent.run_conversation(errand.task)
         found = (lists / f"{errand.name}.txt").read_text().split()
-        return turn.completed and tuple(found) == errand.wanted
+        return turn.is_done and tuple(found) == errand.wanted
 
 
 def main() -> None:

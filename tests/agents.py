@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from journeyman.agent.agent import Agent, SessionSetup
+from journeyman.agent.agent import Agent
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.gate.decision import ALLOW, Decision
@@ -44,15 +44,12 @@ def allow(_tool: Tool, _arguments: object) -> Decision:
 
 def agent(store: Store, lines: Iterable[Line], *tools: Tool, **parts: Any) -> Agent:
     """An agent with these tools and a scripted model that replies with these lines. Other `parts`
-    are fields of Agent or of its SessionSetup.
+    are fields of Agent.
     """
     model = parts.pop("model", None) or ScriptedModel(lines)
-    names = SessionSetup.__struct_fields__
-    setup = {name: parts.pop(name) for name in names if name in parts}
     return Agent(
         store=store,
         model=model,
         toolbox=Toolbox(tools or (noting(),)),
-        setup=SessionSetup(**{"system_prompt": lambda: "You are a test."} | setup),
-        **{"decide": allow} | parts,
+        **{"decide": allow, "system_prompt": lambda: "You are a test."} | parts,
     )

@@ -183,8 +183,6 @@ def test_symlink_changed_during_the_decision_is_not_followed(tmp_path: Path) -> 
         ask,
         Provenance(session="s"),
     )
-    ((_, result),) = dispatch.run(
-        [ToolCall(id="1", name="write_file", arguments='{"path": "notes"}')]
-    )
+    result = dispatch.run(ToolCall(id="1", name="write_file", arguments='{"path": "notes"}'))
     assert "changed since" in str(result.content)
     assert not ran

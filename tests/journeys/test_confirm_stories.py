@@ -485,7 +485,7 @@ class TestStory10FailOpen:
                     card = self.waiting(server, gate)
                 finally:
                     stopped.set()
-                assert done.result(LONGEST_S).stop == "interrupted"
+                assert done.result(LONGEST_S).status == "interrupted"
             assert not gate.ran
         assert server.card(card["id"]).status == "cancelled"
 

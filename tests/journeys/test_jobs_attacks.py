@@ -10,7 +10,7 @@ from tests.job_desk import desk
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
-from journeyman.jobs.runner import NO_USAGE
+from journeyman.agent.turn import NO_USAGE
 from journeyman.jobs.scheduler import LOST, heartbeat
 from journeyman.records import Tokens
 from journeyman.records.errors import UnknownJob, WrongInput

@@ -21,6 +21,8 @@ from journeyman.cli import main
 main()
 """
 
+OWN = ("run", "Say hello.", "--with", "journeyman")
+
 
 @pytest.fixture
 def ollama() -> Iterator[ModelServer]:
@@ -43,7 +45,7 @@ def run(home: Path, server: ModelServer | None, *arguments: str, **more: str) ->
 
 
 def test_it_says_what_it_found_and_how_to_choose(tmp_path: Path, ollama: ModelServer) -> None:
-    code, said = run(tmp_path, ollama, "run", "Say hello.", OPENROUTER_API_KEY="k")
+    code, said = run(tmp_path, ollama, *OWN, OPENROUTER_API_KEY="k")
     assert code == 2
     assert f"Ollama at {ollama.base_url}: gemma3, qwen3:8b" in said
     assert f"journeyman config set model.base_url {ollama.base_url}" in said
@@ -53,7 +55,7 @@ def test_it_says_what_it_found_and_how_to_choose(tmp_path: Path, ollama: ModelSe
 
 
 def test_without_anything_it_says_how_to_configure_one(tmp_path: Path) -> None:
-    for command in (("run", "Say hello."), ("review", "some-session")):
+    for command in (OWN, ("review", "some-session")):
         code, said = run(tmp_path, None, *command)
         assert code == 2, said
         assert "No model is configured" in said

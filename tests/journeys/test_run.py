@@ -388,7 +388,7 @@ class TestReviews:
         assert KEPT in shown
         assert (
             "neither the id"
-            in desk.json("review", "show", listed["id"])["details"]["steps"][1]["result"]
+            in desk.json("review", "show", listed["id"])["details"]["steps"][0]["result"]
         )
         origin = listed["writes"][0]["provenance"]
         assert (origin["origin"], origin["session"]) == ("background_review", session)

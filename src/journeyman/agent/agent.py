@@ -3,36 +3,33 @@
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
-from msgspec import Struct
 
-from journeyman.agent.conversation import Conversation, Prices, SessionRecorder, read_chat
+from journeyman.agent.conversation import Conversation, Prices, SessionRecorder
 from journeyman.agent.dispatch import Decide, Dispatch, interrupted_result, no_approver
-from journeyman.agent.loop import STOPPED_BY_USER, Loop
+from journeyman.agent.loop import Loop
 from journeyman.agent.snapshots import TurnSnapshots
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.agent.turn import (
     END_REASONS,
+    STOPPED_BY_USER,
     FinishedTurn,
-    Limits,
-    ModelReplied,
-    Step,
-    ToolCalled,
     Turn,
-    TurnBegun,
     TurnBudget,
     TurnStopped,
 )
 from journeyman.experience.opening import Opening, leading_system_count
 from journeyman.gate.decision import Approver
+from journeyman.hosts.runner import RunBegan, RunLimits, RunOpening, RunStep
 from journeyman.learning.opening_text import opening_length
+from journeyman.logs.chat import conversation_fragment
 from journeyman.models.model import JsonObject, Model
-from journeyman.records import Provenance, Session, SessionId, Tokens
+from journeyman.records import Provenance, Tokens
 from journeyman.records.errors import WrongInput
 from journeyman.store.store import Store
 
@@ -60,31 +57,23 @@ def system_prompt(workspace: Path, knowledge: str = "", briefing: str = "") -> s
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-class SessionSetup(Struct, frozen=True, kw_only=True):
-    """What new sessions start with, and what is recorded about them."""
-
-    system_prompt: Callable[[], str]
-    opening: OpeningFor = lambda task, _tools: Opening(task=task)
-    platform: str = "library"
-    workspace: str = ""
-    project: str = ""
-    tags: tuple[str, ...] = ()
-
-
 @dataclass(kw_only=True, eq=False)
 class Agent:
     """An agent with its model, tools and limits. It runs one conversation at a time and stores
-    everything it says and does before it continues. `clock` is the time of day; time limits are
-    measured with `timer`, if there is one.
+    everything it says and does before it continues. `facts` are recorded about each new session;
+    `system_prompt` and `opening` return what it starts with. `clock` is the time of day; time
+    limits are measured with `timer`, if there is one.
     """
 
     store: Store
     model: Model
     toolbox: Toolbox
-    setup: SessionSetup
+    system_prompt: Callable[[], str]
     decide: Decide
+    opening: OpeningFor = lambda task, _tools: Opening(task=task)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     ask: Approver = no_approver
-    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    limits: RunLimits = RunLimits()  # noqa: RUF009 - frozen
     prices: Prices = lambda _model, _tokens: None
     background_review: "BackgroundReview | None" = None
     snapshots: TurnSnapshots | None = None
@@ -101,7 +90,7 @@ class Agent:
         user_message: str,
         conversation_history: Sequence[Mapping[str, Any]] | None = None,
         *,
-        on_step: Callable[[Step], None] = lambda _step: None,
+        on_step: Callable[[RunStep], None] = lambda _step: None,
         on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Turn:
@@ -128,56 +117,50 @@ class Agent:
             conversation=current,
             model=self.model,
             tools=self.toolbox.definitions,
-            dispatch=Dispatch(self.toolbox, self.decide, self.ask, self._provenance(), must_stop),
+            dispatch=Dispatch(
+                self.toolbox, self.decide, self.ask, self._provenance(current), must_stop
+            ),
             recorder=self._recorder,
             budget=budget,
             clock=self.clock,
             cancelled=must_stop,
+            on_step=on_step,
             on_text=on_text,
         )
-        stopped = TurnStopped(stop="interrupted", note=STOPPED_BY_USER)
-        response, calls, is_complete, changed_files = "", 0, False, False
+        stopped, changed_files = STOPPED_BY_USER, False
         if self.snapshots is not None:
             self.snapshots.begin(current.session)
         try:
-            message = current.input_message("user", user_message, self.clock())
+            message = current.next_message("user", user_message, self.clock())
             self._recorder.save(current, message)
-            on_step(TurnBegun(session=current.session.id, opening=opening))
-            for step in loop.run():
-                calls += isinstance(step, ToolCalled)
-                response = step.reply.text if isinstance(step, ModelReplied) else response
-                stopped = step if isinstance(step, TurnStopped) else stopped
-                on_step(step)
-            is_complete = True
+            shown = None if opening is None else _run_opening(opening)
+            on_step(RunBegan(session=current.session.id, model=self.model.name, opening=shown))
+            stopped = loop.run()
         except KeyboardInterrupt:
             # It may have arrived after a step was stored and before it was noted here: reload.
             current.messages = list(self.store.sessions.messages(current.session.id))
-            is_complete = True
+        except BaseException:
+            self._conversation = None
+            raise
         finally:
-            if not is_complete:
-                self._conversation = None
             if self.snapshots is not None:
                 changed_files = self.snapshots.end()
-        self._finish_turn(current, stopped, calls)
+        self._finish_turn(current, stopped, loop.calls)
         return Turn(
+            runner=SOURCE,
+            status=stopped.status,
+            text=loop.reply.text if stopped.status in ("done", "cut") else "",
             session=current.session.id,
-            stop=stopped.stop,
-            final_response=response if stopped.stop in ("done", "cut") else "",
-            note=stopped.note,
-            messages=current.chat,
-            api_calls=budget.api_calls,
-            calls=calls,
+            model=self.model.name,
             tokens=budget.tokens,
-            cost_usd=budget.cost_usd,
-            usage=budget.usage,
-            opening=opening,
+            turns=budget.requests,
+            calls=loop.calls,
+            denied=tuple(loop.denied),
+            reason=stopped.reason,
             changed_files=changed_files,
+            seconds=round(budget.seconds, 3),
+            messages=current.chat,
         )
-
-    @property
-    def session(self) -> Session | None:
-        """The current session."""
-        return None if self._conversation is None else self._conversation.session
 
     @property
     def knows_cost(self) -> bool:
@@ -192,7 +175,7 @@ class Agent:
         """Release the agent's resources; a running review is cancelled."""
         self.on_close()
 
-    def __enter__(self) -> "Agent":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -201,44 +184,34 @@ class Agent:
     def _start_session(
         self, task: str, history: Sequence[Mapping[str, Any]]
     ) -> tuple[Conversation, Opening]:
-        at, setup = self.clock(), self.setup
-        opening = setup.opening(task, self.toolbox.definitions)
-        system = {"role": "system", "content": setup.system_prompt()}
-        leading_count = leading_system_count(history)
-        chat = [*history] if leading_count else [system, *history]
+        at = self.clock()
+        opening = self.opening(task, self.toolbox.definitions)
+        system = {"role": "system", "content": self.system_prompt()}
+        chat = [*history] if leading_system_count(history) else [system, *history]
         # Some servers accept only one system message.
         injected = opening.inject(chat, one_system=True)
-        messages = read_chat(injected, at)
-        before_history = injected[: len(injected) - len(history) + leading_count]
-        # The history may contain an opening of its own.
-        lead = max(len(read_chat(before_history, at)), opening_length(messages))
-        details: dict[str, Any] = {
-            "lead": lead,
-            "provider": self.model.provider,
-            "tools": list(self.toolbox.names),
-            "warm": not opening.is_empty,
+        day = datetime.fromtimestamp(at, UTC)
+        facts: dict[str, Any] = {
+            "id": f"{day:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+            "source": SOURCE,
+            "agent": SOURCE,
+            "model": self.model.name,
+            "title": " ".join(task.split())[:120],
+            "opening": "" if opening.is_empty else opening.id,
+            "outcome": None,
         }
+        recorded = conversation_fragment(injected, {**facts, **self.facts}, now=at)
+        # The history may contain an opening of its own.
+        lead = max(leading_system_count(injected), opening_length(recorded.messages))
+        details: dict[str, Any] = {"lead": lead, "warm": not opening.is_empty}
         if not opening.is_empty:
             details["opening"] = {
                 "id": opening.id,
                 "template": opening.template,
                 "patterns": [pattern.id for pattern in opening.patterns],
             }
-        session = Session(
-            id=_dated_id(at),
-            source=SOURCE,
-            agent=SOURCE,
-            model=self.model.name,
-            cwd=setup.workspace,
-            project=setup.project,
-            platform=setup.platform,
-            title=" ".join(task.split())[:120],
-            started_at=at,
-            tags=setup.tags,
-            opening="" if opening.is_empty else opening.id,
-            details=details,
-        )
-        conversation = Conversation(session, messages, lead=lead)
+        session = msgspec.structs.replace(recorded.session, started_at=at, details=details)
+        conversation = Conversation(session, recorded.messages, lead=lead)
         self._recorder.begin(conversation)
         return conversation, opening
 
@@ -248,8 +221,8 @@ class Agent:
             result = interrupted_result(call.name)
             answer = conversation.result_message(call, result, self.clock())
             self._recorder.save(conversation, answer)
-        self._recorder.end(conversation, END_REASONS[stopped.stop], self.clock())
-        if self.background_review is not None and stopped.stop == "done":
+        self._recorder.end(conversation, END_REASONS.get(stopped.status, "error"), self.clock())
+        if self.background_review is not None and stopped.status == "done":
             self.background_review.consider(
                 FinishedTurn(
                     session=conversation.session,
@@ -260,20 +233,25 @@ class Agent:
                 )
             )
 
-    def _provenance(self) -> Provenance:
-        conversation = self._conversation
-        assert conversation is not None
-        messages = conversation.messages[conversation.lead :]
-        turn = 1 + sum(message.role == "user" for message in messages)
+    def _provenance(self, conversation: Conversation) -> Provenance:
+        own = conversation.messages[conversation.lead :]
         return Provenance(
             origin="agent",
-            context=f"turn {turn}",
+            context=f"turn {1 + sum(message.role == 'user' for message in own)}",
             session=conversation.session.id,
-            platform=self.setup.platform,
+            platform=conversation.session.platform,
             model=self.model.name,
         )
 
 
-def _dated_id(now: float) -> SessionId:
-    day = datetime.fromtimestamp(now, UTC)
-    return SessionId(f"{day:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}")
+def _run_opening(opening: Opening) -> RunOpening:
+    if opening.is_empty:
+        return RunOpening(note=opening.note or "as requested")
+    return RunOpening(
+        id=opening.id,
+        summary=opening.summary,
+        examples=tuple(
+            f"{pattern.intent}\nwhy: {reason}"
+            for pattern, reason in zip(opening.patterns, opening.reasons, strict=True)
+        ),
+    )

@@ -4,7 +4,7 @@ is raised.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
 from journeyman.agent.tools.tool import (
     Invocation,
@@ -86,12 +86,8 @@ class Dispatch:
         self._toolbox, self._decide, self._ask = toolbox, decide, ask
         self._origin, self._cancelled = origin, cancelled
 
-    def run(self, calls: Sequence[ToolCall]) -> Iterator[tuple[ToolCall, Result]]:
-        """Run the calls in order; yield each with its result."""
-        for call in calls:
-            yield call, self._run(call)
-
-    def _run(self, call: ToolCall) -> Result:
+    def run(self, call: ToolCall) -> Result:
+        """Run a call, and return its result."""
         if self._cancelled():
             return interrupted_result(call.name)
         tool = self._toolbox.find(call.name)
@@ -145,21 +141,6 @@ def _run_tool(tool: Tool, call: Invocation) -> Result:
             f"The tool {tool.name} failed unexpectedly: {type(error).__name__}: {error!r}"
         )
     return result
-
-
-def ask_when_unconfined(decide: Decide, why: str) -> Decide:
-    """Wrap the gate for a machine where the kernel does not confine commands: a command that it
-    allows needs approval as well.
-    """
-
-    def decide_unconfined(tool: Tool, arguments: dict[str, object]) -> Decision:
-        decision = decide(tool, arguments)
-        if not tool.runs_commands or decision.answer != "allow":
-            return decision
-        reason = f"Nothing confines commands here: {why}."
-        return Decision(answer="ask", rule="unconfined", reason=reason)
-
-    return decide_unconfined
 
 
 def interrupted_result(name: str) -> Result:

@@ -9,14 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from journeyman.agent.agent import SOURCE, Agent, OpeningFor, SessionSetup, system_prompt
+from journeyman.agent.agent import SOURCE, Agent, OpeningFor, system_prompt
 from journeyman.agent.conversation import Prices
-from journeyman.agent.dispatch import (
-    Decide,
-    ask_when_unconfined,
-    no_approver,
-    request_confirmation_tool,
-)
+from journeyman.agent.dispatch import Decide, no_approver, request_confirmation_tool
+from journeyman.agent.function_tool import function_tool
 from journeyman.agent.knowledge.knowledge import Knowledge, Target
 from journeyman.agent.review.journal import journal_entry
 from journeyman.agent.review.reviewer import BackgroundReview, Reviewer, ReviewResult
@@ -35,11 +31,12 @@ from journeyman.agent.tools.tool import (
 )
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
-from journeyman.agent.turn import FinishedTurn, Limits
+from journeyman.agent.turn import FinishedTurn
 from journeyman.experience.opening import Opening
 from journeyman.experience.warm_session import SCHEMA, warm_session
-from journeyman.gate.decision import Approver, Notify
+from journeyman.gate.decision import Approver, Decision, Notify
 from journeyman.gate.gate import Gate
+from journeyman.hosts.runner import RunLimits
 from journeyman.models.embedder import Embedder
 from journeyman.models.factory import make_model
 from journeyman.models.model import JsonObject, Model
@@ -53,6 +50,7 @@ from journeyman.undo.history import WorkTreeHistory
 _OPENINGS_PER_WINDOW = 4
 """An opening takes at most the context window divided by this number."""
 
+DEFAULT_LIMITS = ToolLimits()
 _SMALL_WINDOW_TOKENS = 16_000
 _SMALL_WINDOW_LIMITS = ToolLimits(output_characters=3_000, read_lines=120, read_characters=4_000)
 """Limits on tool results for models with a small context window."""
@@ -76,7 +74,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     model: Model | str = ""
     warm: str = "auto"
     ask: Approver | None = None
-    limits: Limits | None = None
+    limits: RunLimits | None = None
     review: bool | None = None
     network: bool = False
     tell: Notify = lambda _line: None
@@ -84,7 +82,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     base_url: str | None = None
     only: Sequence[str] | None = None
-    more_tools: Sequence[Tool] = ()
+    more_tools: Sequence[Tool | Callable[..., Any]] = ()
     briefing: str = ""
     about: str = ""
 
@@ -113,61 +111,68 @@ class AgentFactory:
 
     def agent(self, options: AgentOptions) -> Agent:
         """Build an agent that works in `options.workspace`."""
-        settings, notify = self._settings.agent, options.tell
-        workspace = self._workspace(options)
-        model = options.model
-        if isinstance(model, str):
-            model = make_model(self._settings.model, model)
+        more_tools = [
+            tool if isinstance(tool, Tool) else function_tool(tool) for tool in options.more_tools
+        ]
+        settings, workspace = self._settings.agent, self._workspace(options)
+        model, knowledge = self._model(options.model), self.knowledge
         prices = self._prices(model, options.base_url)
         ask = options.ask
         if ask is None:
             has_service = bool(self._settings.confirm.token)
-            ask = self._approver(str(workspace.root), notify) if has_service else no_approver
-        gate = Gate(workspace.root, home=Path.home(), network=workspace.network)
-        decide = _by_risk(gate)
+            ask = self._approver(str(workspace.root), options.tell) if has_service else no_approver
         if workspace.unconfined:
-            notify(f"Nothing confines commands here: {workspace.unconfined}. They need approval.")
-            decide = ask_when_unconfined(decide, workspace.unconfined)
-        snapshots = None
+            why = f"Nothing confines commands here: {workspace.unconfined}."
+            options.tell(f"{why} They need approval.")
+        gate = Gate(workspace.root, home=Path.home(), network=workspace.network)
+        working, snapshots = workspace_tools(workspace, _tool_limits(model)), None
         if settings.undo:
-            snapshots = TurnSnapshots(self.history(workspace.root), notify)
-        tools = self._tools(workspace, gate, _tool_limits(model), ask, snapshots)
-        if options.only is not None:
-            tools = tuple(tool for tool in tools if tool.name in options.only)
-        tools += tuple(options.more_tools)
-        background_review = None
-        reviews = self._settings.review
-        is_reviewed = reviews.enabled if options.review is None else options.review
-        if is_reviewed and any(tool.risk == "knowledge" for tool in tools):
-            background_review = BackgroundReview(
-                self._reviewer(model, tools, gate, options.platform, prices),
-                every_turns=1 if options.review else reviews.every_turns,
-                every_calls=reviews.every_calls,
-                notify=notify,
-                reports_all=bool(options.review),
-                unreviewed=self._unreviewed(),
-            )
+            snapshots = TurnSnapshots(self.history(workspace.root), options.tell)
+            working = tuple(map(snapshots.guarded, working))
+        tools = [
+            tool
+            for tool in (*working, *self._stored_tools(gate, ask))
+            if options.only is None or tool.name in options.only
+        ]
+        tools += more_tools
+        reviewer = self._reviewer(model, tools, gate, options.platform, prices)
+        review = self._background_review(reviewer, options)
 
         def close() -> None:
-            if background_review is not None:
-                background_review.cancel()
+            if review is not None:
+                review.cancel()
             workspace.close()
 
         return Agent(
             store=self._store,
             model=model,
             toolbox=Toolbox(tools),
-            setup=self._session_setup(options, model, workspace.root),
-            decide=decide,
+            system_prompt=lambda: system_prompt(
+                workspace.root, knowledge.system_text(), options.briefing
+            ),
+            opening=self._opening_for(options, model, workspace.root),
+            facts={
+                "platform": options.platform,
+                "cwd": str(workspace.root),
+                "project": self._experience.find_project(workspace.root),
+                "tags": options.tags,
+            },
+            decide=decide_by_risk(gate, workspace.unconfined),
             ask=ask,
-            limits=options.limits or msgspec.convert(settings, Limits, from_attributes=True),
+            limits=options.limits or msgspec.convert(settings, RunLimits, from_attributes=True),
             prices=prices,
-            background_review=background_review,
+            background_review=review,
             snapshots=snapshots,
             clock=self._clock,
             timer=self._timer,
             on_close=close,
         )
+
+    def builtin_tools(self, limits: ToolLimits = DEFAULT_LIMITS) -> tuple[Tool, ...]:
+        """The tools of an agent, for their descriptions; those for a workspace cannot run."""
+        with tempfile.TemporaryDirectory() as folder, Workspace(Path(folder)) as workspace:
+            described = workspace_tools(workspace, limits)
+        return (*described, *self._stored_tools(Gate(self._settings.home), no_approver))
 
     def review(
         self,
@@ -178,22 +183,19 @@ class AgentFactory:
         platform: str,
     ) -> ReviewResult:
         """Review a stored session, with the tools that an agent would have."""
-        if isinstance(model, str):
-            model = make_model(self._settings.model, model)
+        model = self._model(model)
         session = self._store.sessions.get(session_id).session
         lead = session.details.get("lead", 0)
-        # No command runs in this folder: a review can only read and write memory and skills.
-        with tempfile.TemporaryDirectory() as folder, Workspace(Path(folder)) as workspace:
-            gate = Gate(workspace.root, home=Path.home())
-            tools = self._tools(workspace, gate, _tool_limits(model), no_approver)
-            turn = FinishedTurn(
-                session=session,
-                messages=tuple(self._store.sessions.messages(session.id)),
-                lead=lead if isinstance(lead, int) else 0,
-                tools=tuple(Toolbox(tools).definitions),
-            )
-            reviewer = self._reviewer(model, tools, gate, platform, self._prices(model))
-            return reviewer.review(turn, cancelled)
+        gate = Gate(Path(session.cwd or self._settings.home), home=Path.home())
+        tools = self.builtin_tools(_tool_limits(model))
+        turn = FinishedTurn(
+            session=session,
+            messages=tuple(self._store.sessions.messages(session.id)),
+            lead=lead if isinstance(lead, int) else 0,
+            tools=tuple(Toolbox(tools).definitions),
+        )
+        reviewer = self._reviewer(model, tools, gate, platform, self._prices(model))
+        return reviewer.review(turn, cancelled)
 
     def history(self, workspace: Path) -> WorkTreeHistory:
         """The states of a workspace, for undo."""
@@ -209,30 +211,38 @@ class AgentFactory:
     def _workspace(self, options: AgentOptions) -> Workspace:
         settings = self._settings.agent
         # The agent's tools must not reach Journeyman's own files: keys, sessions, memory.
-        own = (
-            self._settings.home,
-            self.knowledge.folder,
-            sqlite_path(self._settings.database),
-        )
+        database = sqlite_path(self._settings.database)
+        own = [self._settings.home, self.knowledge.folder, *([database] if database else [])]
         return Workspace(
             options.workspace,
             confine=settings.confine,
-            hidden=[path for path in own if path is not None],
+            hidden=own,
             network="on" if options.network else settings.network,
             resources=msgspec.convert(settings, Resources, from_attributes=True),
         )
 
-    def _session_setup(self, options: AgentOptions, model: Model, workspace: Path) -> SessionSetup:
-        knowledge = self.knowledge
-        return SessionSetup(
-            system_prompt=lambda: system_prompt(
-                workspace, knowledge.system_text(), options.briefing
-            ),
-            opening=self._opening_for(options, model, workspace),
-            platform=options.platform,
-            workspace=str(workspace),
-            project=self._experience.find_project(workspace),
-            tags=options.tags,
+    def _model(self, model: Model | str) -> Model:
+        return make_model(self._settings.model, model) if isinstance(model, str) else model
+
+    def _background_review(
+        self, reviewer: Reviewer, options: AgentOptions
+    ) -> BackgroundReview | None:
+        reviews = self._settings.review
+        is_reviewed = reviews.enabled if options.review is None else options.review
+        if not is_reviewed or not any(tool.risk == "knowledge" for tool in reviewer.tools):
+            return None
+        # Earlier agents, which ran in other processes, may have left turns and calls unreviewed.
+        last = next(iter(self._store.reviews.list(limit=1)), None)
+        since = None if last is None else last.started_at
+        recent = self._store.sessions.list(source=SOURCE, since=since, limit=_MAX_UNREVIEWED)
+        done = [overview for overview in recent if overview.session.end_reason == "agent_stop"]
+        return BackgroundReview(
+            reviewer,
+            every_turns=1 if options.review else reviews.every_turns,
+            every_calls=reviews.every_calls,
+            notify=options.tell,
+            reports_all=bool(options.review),
+            unreviewed=(len(done), sum(overview.calls for overview in done)),
         )
 
     def _reviewer(
@@ -245,7 +255,7 @@ class AgentFactory:
             model=model,
             knowledge=self.knowledge,
             tools=tools,
-            decide=_by_risk(gate),
+            decide=decide_by_risk(gate),
             similarity=Embedder().similarity,
             find_risk=partial(_find_risk, gate),
             prices=prices,
@@ -254,14 +264,6 @@ class AgentFactory:
             left_alone=tuple(target for target, is_on in targets.items() if not is_on),
         )
 
-    def _unreviewed(self) -> tuple[int, int]:
-        """The number of turns and calls since the last review, which ran in other processes."""
-        last = next(iter(self._store.reviews.list(limit=1)), None)
-        since = None if last is None else last.started_at
-        recent = self._store.sessions.list(source=SOURCE, since=since, limit=_MAX_UNREVIEWED)
-        done = [overview for overview in recent if overview.session.end_reason == "agent_stop"]
-        return len(done), sum(overview.calls for overview in done)
-
     def _prices(self, model: Model, base_url: str | None = None) -> Prices:
         """The prices of requests to a model; a model that runs in this process costs nothing."""
         if model.provider == EMBEDDED:
@@ -269,20 +271,9 @@ class AgentFactory:
         address = self._settings.model.base_url if base_url is None else base_url
         return lambda name, tokens: estimated_cost(name, tokens, base_url=address)
 
-    def builtin_tools(self) -> tuple[Tool, ...]:
-        """The tools of an agent, for their names and attributes; they cannot run."""
-        with tempfile.TemporaryDirectory() as folder, Workspace(Path(folder)) as workspace:
-            gate = Gate(workspace.root, home=Path.home())
-            return self._tools(workspace, gate, ToolLimits(), no_approver)
+    def _stored_tools(self, gate: Gate, ask: Approver) -> tuple[Tool, ...]:
+        """The tools that do not work in a workspace."""
 
-    def _tools(
-        self,
-        workspace: Workspace,
-        gate: Gate,
-        limits: ToolLimits,
-        ask: Approver,
-        snapshots: TurnSnapshots | None = None,
-    ) -> tuple[Tool, ...]:
         def search(query: str, limit: int) -> Sequence[SearchHit]:
             return self._store.sessions.search(query, limit=limit, redacted=True)
 
@@ -298,11 +289,7 @@ class AgentFactory:
             error = answer.pop("error", None)
             return worked(**answer) if error is None else failed(error, **answer)
 
-        in_workspace = workspace_tools(workspace, limits)
-        if snapshots is not None:
-            in_workspace = tuple(map(snapshots.guarded, in_workspace))
         return (
-            *in_workspace,
             session_search_tool(search),
             *knowledge_tools(self.knowledge, keep=record, check=check),
             Tool(**SCHEMA, run=run_warm_session, risk="templates", teaches=False),
@@ -310,21 +297,18 @@ class AgentFactory:
         )
 
     def _opening_for(self, options: AgentOptions, model: Model, workspace: Path) -> OpeningFor:
-        if options.warm == "off":
-            return lambda task, _tools: Opening(task=task)
-        budget, window = BUDGET_TOKENS, model.context_tokens
-        if window is not None:
-            budget = min(budget, window // _OPENINGS_PER_WINDOW)
-        is_small = _has_small_window(model)
+        window = model.context_tokens or BUDGET_TOKENS * _OPENINGS_PER_WINDOW
 
         def opening(task: str, tools: Sequence[JsonObject]) -> Opening:
+            if options.warm == "off":
+                return Opening(task=task)
             shown: Opening = self._experience.opening(
                 options.about or task,
                 project=workspace,
                 tools=tools,
                 model=model.name,
-                small=is_small or None,
-                budget_tokens=budget,
+                small=_has_small_window(model) or None,
+                budget_tokens=min(BUDGET_TOKENS, window // _OPENINGS_PER_WINDOW),
                 template=None if options.warm == "auto" else options.warm,
             )
             return shown
@@ -332,12 +316,23 @@ class AgentFactory:
         return opening
 
 
-def _by_risk(gate: Gate) -> Decide:
-    return lambda tool, arguments: gate.decide(tool.risk, arguments)
+def decide_by_risk(gate: Gate, unconfined: str = "") -> Decide:
+    """Decide on calls by the risk of their tool. Where nothing confines commands, for the reason
+    `unconfined`, those that the gate allows need approval as well.
+    """
+
+    def decide(tool: Tool, arguments: dict[str, object]) -> Decision:
+        decision = gate.decide(tool.risk, arguments)
+        if not unconfined or not tool.runs_commands or decision.answer != "allow":
+            return decision
+        reason = f"Nothing confines commands here: {unconfined}."
+        return Decision(answer="ask", rule="unconfined", reason=reason)
+
+    return decide
 
 
 def _tool_limits(model: Model) -> ToolLimits:
-    return _SMALL_WINDOW_LIMITS if _has_small_window(model) else ToolLimits()
+    return _SMALL_WINDOW_LIMITS if _has_small_window(model) else DEFAULT_LIMITS
 
 
 def _find_risk(gate: Gate, text: str) -> str:

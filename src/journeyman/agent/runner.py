@@ -1,22 +1,12 @@
 """The small loop as a runner, beside the agents of hosts."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from journeyman.agent.agent import SOURCE, Agent
-from journeyman.agent.turn import ModelReplied, Step, ToolCalled, TurnBegun
-from journeyman.experience.opening import Opening
-from journeyman.hosts.runner import (
-    DeniedCall,
-    RunBegan,
-    RunCall,
-    RunOpening,
-    RunRequest,
-    RunResult,
-    RunStep,
-    RunText,
-)
+from journeyman.hosts.runner import RunRequest, RunResult, RunStep
 
 
 @dataclass(kw_only=True, eq=False)
@@ -37,53 +27,7 @@ class AgentRunner:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> RunResult:
         """Do a run to its end."""
-        began, denied = time.monotonic(), list[DeniedCall]()
-
-        def report(step: Step) -> None:
-            for one in _run_steps(step, agent.model.name):
-                if isinstance(one, RunCall) and one.denied:
-                    denied.append(DeniedCall(tool=one.call.tool, reason=one.call.result or ""))
-                on_step(one)
-
         with self.build(request) as agent:
-            turn = agent.run_conversation(request.prompt, on_step=report, cancelled=cancelled)
-            result = RunResult(
-                runner=self.name,
-                status=turn.stop,
-                text=turn.final_response,
-                session=turn.session,
-                model=agent.model.name,
-                tokens=turn.usage,
-                turns=turn.api_calls,
-                calls=turn.calls,
-                denied=tuple(denied),
-                reason=turn.note,
-                changed_files=turn.changed_files,
-                seconds=round(time.monotonic() - began, 3),
-            )
+            turn = agent.run_conversation(request.prompt, on_step=on_step, cancelled=cancelled)
             self.after(agent)
-        return result
-
-
-def _run_steps(step: Step, model: str) -> list[RunStep]:
-    if isinstance(step, TurnBegun):
-        opening = None if step.opening is None else _run_opening(step.opening)
-        return [RunBegan(session=step.session, model=model, opening=opening)]
-    if isinstance(step, ModelReplied) and step.reply.text.strip():
-        return [RunText(text=step.reply.text.strip())]
-    if isinstance(step, ToolCalled):
-        return [RunCall(call=step.joined, denied=step.result.recorded.status == "blocked")]
-    return []
-
-
-def _run_opening(opening: Opening) -> RunOpening:
-    if opening.is_empty:
-        return RunOpening(note=opening.note or "as requested")
-    return RunOpening(
-        id=opening.id,
-        summary=opening.summary,
-        examples=tuple(
-            f"{pattern.intent}\nwhy: {reason}"
-            for pattern, reason in zip(opening.patterns, opening.reasons, strict=True)
-        ),
-    )
+        return msgspec.convert(turn, RunResult, from_attributes=True)

@@ -1,154 +1,98 @@
-"""One turn of an agent: its limits, the steps it reports, and its result."""
+"""One turn of an agent: how much of its limits it has used, how it ended, and its result."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from msgspec import Struct
 
-from journeyman.agent.tools.tool import Result
-from journeyman.experience.opening import Opening
-from journeyman.models.model import JsonObject, Reply
-from journeyman.records import Call, Message, Session, SessionId, Tokens, ToolCall, Usage
+from journeyman.hosts.runner import RunLimits, RunResult, RunStatus
+from journeyman.models.model import JsonObject
+from journeyman.records import Message, Session, Tokens, Usage
 
-StopReason = Literal[
-    "done",
-    "turns",
-    "tokens",
-    "cost",
-    "time",
-    "interrupted",
-    "repeating",
-    "context_full",
-    "model_failed",
-    "cut",
-    "empty",
-]
-"""Why a turn ended: the agent was done, a limit was reached, the user stopped it, it kept repeating
-the same calls with the same results, the context window was full, the model was unavailable, the
-last reply was cut off, or the model returned an empty reply."""
+END_REASONS: Mapping[RunStatus, str] = MappingProxyType(
+    {
+        "done": "agent_stop",
+        "turns": "max_turns",
+        "tokens": "limitsExceeded",
+        "cost": "costLimitExceeded",
+        "time": "timeout",
+        "interrupted": "interrupted",
+        "context_full": "context_window_exceeded",
+    }
+)
+"""The end reason that is stored for a status, if it is not `error`. A session that ends with
+`error` does not teach."""
 
-END_REASONS: dict[StopReason, str] = {
-    "done": "agent_stop",
-    "turns": "max_turns",
-    "tokens": "limitsExceeded",
-    "cost": "costLimitExceeded",
-    "time": "timeout",
-    "interrupted": "interrupted",
-    "repeating": "error",
-    "context_full": "context_window_exceeded",
-    "model_failed": "error",
-    "cut": "error",
-    "empty": "error",
-}
-"""The end reason that is stored for each stop. A session that ends with `error` does not teach."""
+NO_USAGE = (
+    "The model's server does not report its token usage, so the limit on tokens or cost cannot be "
+    "enforced. The run was stopped after the first request; limit its requests (--turns) and time "
+    "(--seconds) instead."
+)
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """Limits on one turn; None means no limit. `turns` counts requests to the model; the turn stops
-    when the same calls have given the same results `same_again` times in a row.
-    """
+class TurnStopped(Struct, frozen=True, kw_only=True):
+    """How a turn ended. `reason` explains it to people, unless the agent was simply done."""
 
-    turns: int | None = 40
-    tokens: int | None = None
-    cost_usd: float | None = None
-    seconds: float | None = None
-    same_again: int = 4
+    status: RunStatus
+    reason: str = ""
+
+
+STOPPED_BY_USER = TurnStopped(status="interrupted", reason="It was stopped by the user.")
 
 
 class TurnBudget:
-    """What a turn has used of its limits. Tokens and cost are None until the model reports some."""
+    """What a turn has used of its limits: the time, requests to the model, and tokens, as far as
+    the model reports them.
+    """
 
-    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: RunLimits, clock: Callable[[], float]) -> None:
         self.limits = limits
-        self._clock = clock
-        self._started_at = clock()
-        self.api_calls = 0
-        self.tokens: int | None = None
-        self.usage = Tokens()
-
-    @property
-    def cost_usd(self) -> float | None:
-        return self.usage.cost_usd
+        self.requests = 0
+        self.tokens = Tokens()
+        self._clock, self._began_at = clock, clock()
 
     def add(self, usage: Usage) -> None:
         """Count one request."""
-        self.api_calls += 1
-        if usage.total is not None:
-            self.tokens = (self.tokens or 0) + usage.total
-        self.usage = Tokens(
-            **{
-                name: _sum(getattr(self.usage, name), getattr(usage, name))
-                for name in Tokens.__struct_fields__
-            }
-        )
+        self.requests += 1
+        sums = {}
+        for name in Tokens.__struct_fields__:
+            known = [getattr(tokens, name) for tokens in (self.tokens, usage)]
+            known = [count for count in known if count is not None]
+            sums[name] = sum(known) if known else None
+        self.tokens = Tokens(**sums)
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._began_at
 
     @property
     def is_out_of_time(self) -> bool:
         """Whether the time limit is reached; a request or call in progress is then cancelled."""
-        limit = self.limits.seconds
-        return limit is not None and self._clock() - self._started_at >= limit
+        return self.limits.seconds is not None and self.seconds >= self.limits.seconds
 
-    def find_exceeded(self, next_tokens: int = 0) -> tuple[StopReason, str] | None:
-        """Return the limit that is reached, or that a request of `next_tokens` would reach, with a
-        sentence about it.
+    def find_exceeded(self, next_tokens: int = 0) -> TurnStopped | None:
+        """Return how the turn ends at the limit that is reached, or that a request of `next_tokens`
+        would reach, if there is one.
         """
-        limits, tokens, cost = self.limits, self.tokens or 0, self.cost_usd or 0.0
+        limits, tokens, cost = self.limits, self.tokens.total, self.tokens.cost_usd or 0.0
         if self.is_out_of_time:
-            return "time", f"The limit of {limits.seconds:g} seconds is reached."
-        if limits.turns is not None and self.api_calls >= limits.turns:
-            return "turns", f"The limit of {limits.turns} requests to the model is reached."
-        if limits.tokens is not None and tokens + next_tokens >= limits.tokens:
-            needed = f"{tokens:,} tokens are used, and the next request needs {next_tokens:,}"
-            return "tokens", f"{needed} or more; the limit is {limits.tokens:,}."
+            reason = f"The limit of {limits.seconds:g} seconds is reached."
+            return TurnStopped(status="time", reason=reason)
+        if limits.turns is not None and self.requests >= limits.turns:
+            reason = f"The limit of {limits.turns} requests to the model is reached."
+            return TurnStopped(status="turns", reason=reason)
+        is_counted = limits.tokens is not None or limits.cost_usd is not None
+        if is_counted and self.requests and tokens is None:
+            return TurnStopped(status="tokens", reason=NO_USAGE)
+        if limits.tokens is not None and (tokens or 0) + next_tokens >= limits.tokens:
+            needed = f"{tokens or 0:,} tokens are used, and the next request needs {next_tokens:,}"
+            reason = f"{needed} or more; the limit is {limits.tokens:,}."
+            return TurnStopped(status="tokens", reason=reason)
         if limits.cost_usd is not None and cost >= limits.cost_usd:
-            return "cost", f"About ${cost:.4f} was spent; the limit is ${limits.cost_usd:.4f}."
+            reason = f"About ${cost:.4f} was spent; the limit is ${limits.cost_usd:.4f}."
+            return TurnStopped(status="cost", reason=reason)
         return None
-
-
-def _sum(first: float | None, second: float | None) -> Any:
-    """Return the sum of what is known; None if nothing is."""
-    return second if first is None else first + (second or 0)
-
-
-class TurnBegun(Struct, frozen=True, kw_only=True):
-    """A turn began. `opening` is the opening of a new session; None if the session continues."""
-
-    session: SessionId
-    opening: Opening | None = None
-
-
-class ModelReplied(Struct, frozen=True, kw_only=True):
-    """The model replied; the reply is saved."""
-
-    reply: Reply
-
-
-class ToolCalled(Struct, frozen=True, kw_only=True):
-    """A call ran or was refused; its result is saved."""
-
-    call: ToolCall
-    result: Result
-
-    @property
-    def joined(self) -> Call:
-        """The call with its result, in the form that is judged."""
-        return Call(
-            id=self.call.id,
-            tool=self.call.name,
-            arguments=self.call.arguments,
-            result=self.result.text,
-            recorded=self.result.recorded,
-        )
-
-
-class TurnStopped(Struct, frozen=True, kw_only=True):
-    """The turn is over. `note` explains the reason to people, unless the agent was simply done."""
-
-    stop: StopReason
-    note: str = ""
-
-
-Step = TurnBegun | ModelReplied | ToolCalled | TurnStopped
 
 
 class FinishedTurn(Struct, frozen=True, kw_only=True):
@@ -161,25 +105,11 @@ class FinishedTurn(Struct, frozen=True, kw_only=True):
     new_calls: int = 0
 
 
-class Turn(Struct, frozen=True, kw_only=True):
-    """The result of a turn. `tokens` and `cost_usd` are None if the model reported none; `usage`
-    has them by kind: input, output, cache read and written, and reasoning. `opening` is that of a
-    new session; `changed_files` means that undo has work to do.
-    """
+class Turn(RunResult, frozen=True, kw_only=True):
+    """The result of a turn, with the `messages` of the conversation so far, in OpenAI's format."""
 
-    session: SessionId
-    stop: StopReason
-    final_response: str = ""
-    note: str = ""
-    messages: list[dict[str, Any]] = []
-    api_calls: int = 0
-    calls: int = 0
-    tokens: int | None = None
-    cost_usd: float | None = None
-    usage: Tokens = Tokens()
-    opening: Opening | None = None
-    changed_files: bool = False
+    messages: Sequence[dict[str, Any]] = ()
 
     @property
-    def completed(self) -> bool:
-        return self.stop == "done"
+    def final_response(self) -> str:
+        return self.text

@@ -33,7 +33,7 @@ from journeyman.hosts.runner import (
     RunText,
 )
 from journeyman.models.factory import is_in_process
-from journeyman.plugin.engines import ENGINES, OWN, choose_engine
+from journeyman.plugin.engines import ENGINES, OWN, choose_engine, installed_hosts
 from journeyman.plugin.runs import HostRun
 from journeyman.records import Call, Verdict
 from journeyman.records.errors import WrongInput
@@ -111,9 +111,9 @@ def run(journeyman: Journeyman, *, task: tuple[str, ...], as_json: bool, **optio
     folder = options["workspace"].absolute()
     if not folder.is_dir():
         raise click.UsageError(f"{options['workspace']} is not a folder.")
-    engine = options["engine"] or (
-        OWN if is_in_process(options["model"]) else choose_engine(journeyman, folder)
-    )
+    model = options["model"]
+    is_own = is_in_process(model) or (model and not installed_hosts())
+    engine = options["engine"] or (OWN if is_own else choose_engine(journeyman, folder))
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     with context.graceful_stop(
         "Stopping; finished steps are stored. Press Ctrl-C again to stop immediately.",
@@ -172,7 +172,6 @@ def _own_runner(
     stopping: threading.Event,
 ) -> Runner:
     from journeyman.agent.runner import AgentRunner  # noqa: PLC0415 - an optional extra
-    from journeyman.agent.turn import Limits  # noqa: PLC0415
 
     if options["resume"]:
         raise WrongInput(f"--with {OWN} cannot go on with a session: start a new run.")
@@ -185,7 +184,7 @@ def _own_runner(
             warm=options["warm"],
             # A configured confirmation service decides instead of the person at the terminal.
             ask=None if journeyman.settings.confirm.token else display.ask,
-            limits=msgspec.convert(request.limits, Limits, from_attributes=True),
+            limits=request.limits,
             review=options["review"],
             network=options["network"],
             tell=display.notify,

@@ -140,7 +140,7 @@ class _Tour:
                     ) as agent,
                 ):
                     turn = agent.run_conversation(_ERRAND)
-                if turn.stop == "interrupted":
+                if turn.status == "interrupted":
                     raise KeyboardInterrupt
                 is_warm = warm == "auto"
                 title = "Warm, with three examples from earlier sessions" if is_warm else "Cold"
@@ -149,7 +149,7 @@ class _Tour:
                 for number, call in enumerate(calls[len(calls) - turn.calls :]):  # not the examples
                     own = msgspec.structs.replace(call, index=number)
                     print_call(self._console, own, journeyman.judge(call), full=False)
-                self._line(f'"{" ".join((turn.final_response or turn.note).split())}"')
+                self._line(f'"{" ".join((turn.text or turn.reason).split())}"')
                 is_done = guests.read_text().split() == sorted(_GUESTS)
                 result = "✓ The file is sorted." if is_done else "✗ The file is not sorted."
                 self._print(f"     {result}", "green" if is_done else "red")

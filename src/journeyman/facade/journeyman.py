@@ -2,7 +2,7 @@
 named by a noun (`jm.sessions`, `jm.templates`, `jm.jobs`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from journeyman.agent.factory import AgentFactory
     from journeyman.agent.review.journal import Journal
     from journeyman.agent.review.reviewer import ReviewResult
-    from journeyman.agent.turn import Limits, Turn
+    from journeyman.agent.tools.tool import Tool
+    from journeyman.agent.turn import Turn
     from journeyman.facade.finding import Finding
     from journeyman.gate.decision import Approver
+    from journeyman.hosts.runner import RunLimits
     from journeyman.jobs.guard import ModelRoute
     from journeyman.jobs.jobs import Jobs
     from journeyman.models.model import Model
@@ -86,19 +88,22 @@ class Journeyman(ExperienceFacade):
         workspace: Path | str = ".",
         warm: str = "auto",
         ask: "Approver | None" = None,
-        limits: "Limits | None" = None,
+        limits: "RunLimits | None" = None,
         review: bool | None = None,
         network: bool = False,
         tell: Callable[[str], None] = lambda _line: None,
         platform: str = "library",
         tags: Iterable[str] = (),
+        tools: "Sequence[Tool | Callable[..., Any]]" = (),
     ) -> "Agent":
         """Return an agent that works in a folder.
 
         `model` is a model, or the name of one: `embedded`, a .gguf file, or a model at the
         configured endpoint. `warm` is `auto`, `off` or the name of a template. `ask` decides on
         risky calls; without it, and without a confirmation service, they are refused. `network`
-        gives commands network access. Close the agent, or use it as a context manager.
+        gives commands network access. `tools` are your own, beside the built-in ones: functions
+        with type hints and a docstring, or `Tool` records. Close the agent, or use it as a context
+        manager.
         """
         if warm not in ("auto", "off"):
             self.templates.get(warm)  # report an unknown name before spending anything
@@ -115,6 +120,7 @@ class Journeyman(ExperienceFacade):
             tell=tell,
             platform=platform,
             tags=(tags,) if isinstance(tags, str) else tuple(tags),
+            more_tools=tools,
         )
         return self._agents.agent(options)
 

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
-from journeyman.agent.turn import StopReason
+from journeyman.hosts.runner import RunStatus as EndStatus
 from journeyman.jobs.prompt import SILENT
 from journeyman.records.job import RunStatus
 from journeyman.text.truncation import truncate
@@ -17,7 +17,7 @@ NO_ANSWER = "The agent gave no answer."
 NO_REASON = "The agent reported a failure without a reason."
 SILENT_WITH_TEXT = "The answer had [SILENT] and other text; the text is delivered."
 
-_STOP_OUTCOMES: Mapping[StopReason, tuple[RunStatus, str]] = {
+_STOP_OUTCOMES: Mapping[EndStatus, tuple[RunStatus, str]] = {
     "turns": ("over_budget", "The limit on requests to the model was reached."),
     "tokens": ("over_budget", "The token limit was reached."),
     "cost": ("over_budget", "The cost limit was reached."),
@@ -95,7 +95,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def determine_outcome(
-    *, stop: StopReason, answer: str, note: str, report: FinishReport | None = None
+    *, stop: EndStatus, answer: str, note: str, report: FinishReport | None = None
 ) -> Outcome:
     """Return the outcome of a run. `note` comes from the turn, `report` from the agent."""
     answer = answer.strip(_BLANKS)

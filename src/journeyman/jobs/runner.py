@@ -13,7 +13,8 @@ from msgspec.structs import asdict, replace
 
 from journeyman.agent.agent import Agent
 from journeyman.agent.factory import AgentFactory, AgentOptions
-from journeyman.agent.turn import Limits, ModelReplied, Step, ToolCalled, Turn, TurnBegun
+from journeyman.agent.turn import Turn
+from journeyman.hosts.runner import RunBegan, RunCall, RunLimits, RunStep
 from journeyman.jobs.delivery import deliver, run_message
 from journeyman.jobs.guard import (
     ModelRoute,
@@ -37,11 +38,6 @@ from journeyman.settings import Settings
 logger = logging.getLogger(__name__)
 
 MAX_ANSWER = 100_000
-NO_USAGE = (
-    "The model's server does not report its token usage, so the limit on tokens or cost cannot be "
-    "enforced. The run was stopped after the first request; limit the job's --turns and --seconds "
-    "instead."
-)
 _MAX_REVIEW_S = 60.0
 """How long to wait for the review of a run before the agent is closed."""
 _POLL_S = 0.2
@@ -205,7 +201,7 @@ class JobRunner:
         """
         model, remote = prepared.model, is_remote(prepared.base_url, prepared.model.provider)
         tools = select_tools(self.agents.builtin_tools(), job.tools, remote=remote)
-        limits = Limits(
+        limits = RunLimits(
             turns=self.settings.agent.turns if job.turns is None else job.turns,
             tokens=job.tokens,
             cost_usd=job.cost_usd,
@@ -249,21 +245,21 @@ class JobRunner:
                 turn = agent.run_conversation(
                     progress.prompt,
                     on_step=monitor.on_step,
-                    cancelled=lambda: cancelled() or monitor.must_stop,
+                    cancelled=cancelled,
                 )
                 review_deadline = self.timer() + _MAX_REVIEW_S
                 while not cancelled() and self.timer() < review_deadline:
                     if agent.wait_for_review(_POLL_S):
                         break
         finally:
-            # The usage is known even if the turn raised an error.
-            progress.update(session=monitor.session, tokens=monitor.tokens)
+            # The session is known even if the turn raised an error.
+            progress.update(session=monitor.session)
         outcome = monitor.outcome(turn)
         progress.update(
             **asdict(outcome),
             session=turn.session,
-            tokens=turn.tokens,
-            cost_usd=turn.cost_usd,
+            tokens=turn.tokens.total,
+            cost_usd=turn.tokens.cost_usd,
         )
         progress.update(remarks=(*remarks, *outcome.remarks, *monitor.remarks))
 
@@ -287,14 +283,11 @@ class JobRunner:
 
 
 class _TurnMonitor:
-    """Monitors one turn of a job's agent. `must_stop` is set when a limit cannot be enforced."""
+    """Monitors one turn of a job's agent."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._has_usage_limit = job.tokens is not None or job.cost_usd is not None
         self.session = ""
-        self.tokens: int | None = None
-        self.must_stop = False
         self._report: FinishReport | None = None
         self._last_tool = ""
         self.notices: list[str] = []
@@ -304,18 +297,12 @@ class _TurnMonitor:
         """Store the agent's report on its work; the last one counts."""
         self._report = report
 
-    def on_step(self, step: Step) -> None:
-        if isinstance(step, TurnBegun):
+    def on_step(self, step: RunStep) -> None:
+        if isinstance(step, RunBegan):
             self.session = step.session
-        elif isinstance(step, ModelReplied):
-            used = step.reply.tokens.total
-            if used is not None:
-                self.tokens = (self.tokens or 0) + used
-            elif self._has_usage_limit:
-                self.must_stop = True
-        elif isinstance(step, ToolCalled):
-            self._last_tool = step.call.name
-            self._refused_calls += step.result.recorded.status == "blocked"
+        elif isinstance(step, RunCall):
+            self._last_tool = step.call.tool
+            self._refused_calls += step.denied
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -329,15 +316,13 @@ class _TurnMonitor:
         """Return the outcome of the turn. An excessively long answer is cut; the session has it
         all.
         """
-        stop, note, answer = turn.stop, turn.note, turn.final_response
+        stop, note, answer = turn.status, turn.reason, turn.text
         if len(answer) > MAX_ANSWER:
             cut = f"[… cut here: the answer has {len(answer):,} characters …]"
             answer = f"{answer[:MAX_ANSWER]}\n{cut}"
         has_finished = self._report is not None and self._last_tool == FINISH
         if has_finished and stop in ("turns", "tokens", "cost"):
             stop = "done"  # only the closing message was missing
-        elif self.must_stop and stop == "interrupted":
-            stop, note = "tokens", NO_USAGE
         elif stop == "time" and self._job.seconds is not None:
             note = f"The time limit of {self._job.seconds:g} seconds was reached."
         return determine_outcome(stop=stop, answer=answer, note=note, report=self._report)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
+from http.client import HTTPException
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from journeyman.models.streaming_request import certificates, http
+from journeyman.models.discovery import ask_endpoint
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
@@ -21,7 +21,7 @@ _Path = tuple[str, ...]
 LISTED: tuple[_Path, ...] = (
     ("max_model_len",),  # vLLM, SGLang
     ("top_provider", "context_length"),  # OpenRouter: as served
-    ("context_length",),  # OpenRouter, Together
+    ("context_length",),  # OpenRouter, Together, Ollama: as loaded
     ("context_window",),  # Groq, Cerebras
     ("loaded_context_length",),  # LM Studio: as loaded
     ("max_context_length",),  # Mistral, LM Studio
@@ -29,7 +29,7 @@ LISTED: tuple[_Path, ...] = (
     ("meta", "n_ctx"),  # llama.cpp
 )
 
-PROPS: _Path = ("default_generation_settings", "n_ctx")
+_PROPS: _Path = ("default_generation_settings", "n_ctx")
 """The window of one conversation, in the properties of llama.cpp."""
 
 _Fetch = Callable[..., object]
@@ -37,38 +37,26 @@ _NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
 
 
 def find_context_tokens(
-    name: str,
-    base_url: str,
-    api_key: str = "",
-    *,
-    timeout_s: float = 5.0,
+    name: str, base_url: str, api_key: str = "", *, timeout_s: float = 5.0
 ) -> int | None:
     """Return the context window of a model in tokens, or None. Never raise; an endpoint has
     `timeout_s` for each answer.
     """
     url = base_url.rstrip("/")
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    fetch = partial(_fetch, api_key=api_key, timeout_s=timeout_s)
+    return _find_at_endpoint(name, url, fetch) or _find_in_price_data(name, url)
+
+
+def _fetch(url: str, payload: object = None, *, api_key: str, timeout_s: float) -> object:
+    """Return what an endpoint answers, or None."""
     try:
-        with http.Client(headers=headers, verify=certificates(), timeout=timeout_s) as client:
-
-            def fetch(method: str, url: str, payload: object = None) -> object:
-                """Return what the endpoint answers, or None."""
-                try:
-                    response = client.request(method, url, json=payload)
-                    is_found = response.status_code == 200
-                    return msgspec.json.decode(response.content) if is_found else None
-                except (http.HTTPError, OSError, msgspec.DecodeError, RecursionError):
-                    return None
-
-            tokens = _find_at_endpoint(name, url, fetch)
-    except (http.InvalidURL, ValueError):  # an address or a key that no request can carry
-        tokens = None
-    return tokens or _find_in_price_data(name, url)
+        return ask_endpoint(url, api_key, payload=payload, timeout_s=timeout_s)
+    except (OSError, HTTPException, ValueError):
+        return None
 
 
 def _find_at_endpoint(name: str, url: str, fetch: _Fetch) -> int | None:
-    listed = _find_listed(fetch("GET", f"{url}/models"), name, only_one=True)
-    tokens = _tokens_at(listed, *LISTED)
+    tokens = _tokens_at(_find_listed(fetch(f"{url}/models"), name, only_one=True), *LISTED)
     if tokens:
         return tokens
     with suppress(LookupError):
@@ -77,21 +65,20 @@ def _find_at_endpoint(name: str, url: str, fetch: _Fetch) -> int | None:
             return None
     root = url.removesuffix("/v1")
     return (
-        _tokens_at(fetch("GET", f"{root}/props"), PROPS)
+        _tokens_at(fetch(f"{root}/props"), _PROPS)
         or _find_at_ollama(name, root, fetch)
-        or _tokens_at(_find_listed(fetch("GET", f"{root}/api/v0/models"), name), *LISTED)
+        or _tokens_at(_find_listed(fetch(f"{root}/api/v0/models"), name), *LISTED)  # LM Studio
     )
 
 
 def _find_at_ollama(name: str, root: str, fetch: _Fetch) -> int | None:
     """Return the window of a model at Ollama: as configured, else as loaded, else as trained."""
-    description = fetch("POST", f"{root}/api/show", {"model": name})
+    description = fetch(f"{root}/api/show", {"model": name})
     if not isinstance(description, Mapping):
         return None
-    parameters = description.get("parameters")
-    if isinstance(parameters, str) and (match := _NUM_CTX.search(parameters)):
+    if match := _NUM_CTX.search(str(description.get("parameters"))):
         return _plausible(int(match[1]))
-    if loaded := _tokens_at(_find_listed(fetch("GET", f"{root}/api/ps"), name), *LISTED):
+    if loaded := _tokens_at(_find_listed(fetch(f"{root}/api/ps"), name), *LISTED):
         return loaded
     info = description.get("model_info")
     for key, value in info.items() if isinstance(info, Mapping) else ():
@@ -127,9 +114,7 @@ def _tokens_at(answer: object, *paths: _Path) -> int | None:
 
 
 def _plausible(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_WINDOW:
-        return value
-    return None
+    return value if type(value) is int and 0 < value <= LARGEST_WINDOW else None
 
 
 def _find_in_price_data(name: str, url: str) -> int | None:

@@ -6,8 +6,8 @@ asks the one endpoint that it is given.
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,17 +41,12 @@ def find_endpoints(
     ports: Mapping[int, str] = PORTS,
     timeout_s: float = _TIMEOUT_S,
 ) -> list[FoundEndpoint]:
-    """Return servers on this machine that list models, all asked at once, and then vendors whose
-    API key is set.
-    """
-    urls = [f"http://{_HOST}:{port}/v1" for port in ports]
-    with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
-        listed = pool.map(lambda url: list_models(url, timeout_s=timeout_s).models, urls)
-        servers = [
-            FoundEndpoint(name=name, base_url=url, models=models)
-            for name, url, models in zip(ports.values(), urls, listed, strict=True)
-            if models
-        ]
+    """Return servers on this machine that list models, and then vendors whose API key is set."""
+    servers = []
+    for port, name in ports.items():
+        url = f"http://{_HOST}:{port}/v1"
+        if models := list_models(url, timeout_s=timeout_s).models:
+            servers.append(FoundEndpoint(name=name, base_url=url, models=models))
     vendors = [
         FoundEndpoint(name=name, base_url=base_url, key_variable=variable)
         for variable, (name, base_url) in VENDORS.items()
@@ -81,32 +76,38 @@ def list_models(
 ) -> ModelList:
     """Ask an endpoint for its models, which costs nothing."""
     try:
-        parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https"):
-            return ModelList(unreachable="the address has to begin with http:// or https://")
-        host = parts.netloc.rpartition("@")[2]
-        address = parts._replace(netloc=host, path=f"{parts.path.rstrip('/')}/models").geturl()
-        request = urllib.request.Request(address)  # noqa: S310 - the scheme is checked
-        if api_key:
-            # A redirection to another address must not take the key along.
-            request.add_unredirected_header("Authorization", f"Bearer {api_key}")
-        # No proxy is asked for this machine.
-        proxies = urllib.request.ProxyHandler({} if parts.hostname == _HOST else None)
-        with urllib.request.build_opener(proxies).open(request, timeout=timeout_s) as answer:
-            return ModelList(models=tuple(_names(answer.read(_LARGEST_ANSWER))))
+        document: Any = ask_endpoint(f"{base_url.rstrip('/')}/models", api_key, timeout_s=timeout_s)
     except urllib.error.HTTPError as error:
         return ModelList(status=error.code)
-    except urllib.error.URLError as error:
-        reason = error.reason
-        return ModelList(unreachable=getattr(reason, "strerror", None) or str(reason))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        return ModelList(unreachable=getattr(error, "strerror", None) or str(error))
+        reason = getattr(error, "reason", error)  # of an URLError
+        return ModelList(unreachable=getattr(reason, "strerror", None) or str(reason))
+    names: list[object] = []
+    with suppress(KeyError, TypeError):
+        names = [row["id"] for row in document["data"]]
+    return ModelList(models=tuple(name for name in names if isinstance(name, str) and name))
 
 
-def _names(body: bytes) -> Sequence[str]:
-    """Return the names in a list of models; none if it is something else."""
+def ask_endpoint(
+    url: str, api_key: str = "", *, payload: object = None, timeout_s: float
+) -> object:
+    """Return the JSON that an endpoint answers, to a POST if there is a `payload`; None if it is
+    something else. Raise OSError (HTTPError for an error status), HTTPException or ValueError.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("the address has to begin with http:// or https://")
+    address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    body = None if payload is None else msgspec.json.encode(payload)
+    request = urllib.request.Request(address, body)  # noqa: S310 - the scheme is checked
+    if api_key:
+        # A redirection to another address must not take the key along.
+        request.add_unredirected_header("Authorization", f"Bearer {api_key}")
+    # No proxy is asked for this machine.
+    proxies = urllib.request.ProxyHandler({} if parts.hostname == _HOST else None)
+    with urllib.request.build_opener(proxies).open(request, timeout=timeout_s) as answer:
+        received = answer.read(_LARGEST_ANSWER)
     try:
-        document: Any = msgspec.json.decode(body)
-        return [row["id"] for row in document["data"] if isinstance(row["id"], str) and row["id"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ()
+        return msgspec.json.decode(received)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

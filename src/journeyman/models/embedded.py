@@ -6,7 +6,6 @@ import atexit
 import importlib
 import importlib.util
 import os
-import queue
 import re
 import secrets
 import threading
@@ -18,16 +17,14 @@ from types import ModuleType
 from typing import Any
 
 from journeyman.models.chat_template import prompt_text
-from journeyman.models.model import Cancelled, JsonObject, Reply
+from journeyman.models.event_thread import thread_events
+from journeyman.models.model import JsonObject, Reply
 from journeyman.models.reply_grammar import read_reply, reply_grammar, settled_text
 from journeyman.records import Tokens
 from journeyman.records.errors import BadSetting, ContextFull, MissingPart, ModelUnavailable
 
 EngineEvent = Mapping[str, Any]
 """A report of the engine: its progress, a piece of the reply, or an error."""
-
-POLL_INTERVAL_S = 0.1
-"""How long the caller waits for an event before checking whether the request was cancelled."""
 
 _BATCH_TOKENS = 128
 """How much of a prompt is processed at once. A request can be cancelled only between batches;
@@ -55,45 +52,23 @@ class Engine:
     def events(
         self, request: Mapping[str, object], cancelled: Callable[[], bool] = lambda: False
     ) -> Generator[EngineEvent, None, None]:
-        """Yield the events of a request as they arrive. Closing the iterator cancels the request.
-
-        The engine runs in its own thread: it reports nothing for seconds while it processes a
-        prompt, and an exception raised in its callback (including Ctrl-C) is lost.
+        """Yield the events of a request as they arrive. Closing the iterator cancels the request,
+        between two batches of the prompt.
         """
         library = engine_library()
-        events: queue.SimpleQueue[EngineEvent | None] = queue.SimpleQueue()
-        abandoned = threading.Event()
 
-        def on_event(event: EngineEvent) -> bool:
-            events.put(event)
-            return abandoned.is_set()
-
-        def run() -> None:
+        def produce(emit: Callable[[EngineEvent], bool]) -> None:
             try:
                 with self._lock:
-                    if not abandoned.is_set():
-                        self._load(library).handle_completions(
-                            {**request, "stream": True}, on_event
-                        )
+                    if not emit({}):
+                        self._load(library).handle_completions({**request, "stream": True}, emit)
             except RuntimeError as error:  # C++ errors arrive as this
-                events.put({"error": {"message": str(error)}})
-            finally:
-                events.put(None)
+                emit({"error": {"message": str(error)}})
 
-        threading.Thread(target=run, name="journeyman-engine").start()
-        try:
-            while True:
-                if cancelled():
-                    raise Cancelled
-                try:
-                    event = events.get(timeout=POLL_INTERVAL_S)
-                except queue.Empty:
-                    continue
-                if event is None:
-                    return
-                yield event
-        finally:
-            abandoned.set()
+        # The engine must end before the interpreter does, so its thread is not a daemon.
+        events = thread_events(produce, cancelled=cancelled, daemon=False)
+        with closing(events):
+            yield from filter(None, events)
 
     def close(self) -> None:
         """Free the memory after the current request. A later request loads the weights again."""

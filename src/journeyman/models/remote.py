@@ -11,36 +11,26 @@ from functools import cached_property
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from openai import APIError, OpenAI, Stream
+from openai import APIError, OpenAI, OpenAIError, Stream
 
+from journeyman.models.connection import Connection, http
 from journeyman.models.context_windows import find_context_tokens
+from journeyman.models.event_thread import thread_events
 from journeyman.models.model import JsonObject, Reply
 from journeyman.models.reply_parser import NotAReply, ReplyParser, used_call_ids
 from journeyman.models.retries import (
-    SYSTEM_REFUSED,
     Adjustment,
     Failure,
     delay_s,
-    excerpt,
     failure_of,
     find_adjustment,
     pause,
-    timeout_failure,
     with_leading_system,
-)
-from journeyman.models.streaming_request import (
-    Connection,
-    ReadTimeout,
-    RequestFailed,
-    certificates,
-    http,
-    stream_events,
 )
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 
-CONNECT_S = 10.0
 METADATA_S = 5.0
-NO_KEY = "none"
+_NO_KEY = "none"
 """Sent if no key is set: local servers need none, but the SDK requires one."""
 
 
@@ -77,7 +67,7 @@ class RemoteModel:
         self._timeout_s = timeout_s
         self._attempts = max(1, attempts)
         self._sleep, self._clock, self._chance = sleep, clock, chance
-        self._adjustments: tuple[Adjustment, ...] = ()
+        self._adjustments: list[Adjustment] = []
         self._leading_system_only = False
 
     @cached_property
@@ -97,33 +87,29 @@ class RemoteModel:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
         """See `Model.ask`. A parameter that the server rejects by name is left out from then on,
-        and a system message that it rejects because of its place is sent in another form.
+        and so is a system message after the beginning, which some servers do not accept: it is
+        sent as a note.
         """
-        used = used_call_ids(messages)
-        leading_only = self._leading_system_only
+        used, tries = used_call_ids(messages), 0
         longest = min(filter(None, (max_tokens, self._max_tokens)), default=None)
-        adjustments, tries = self._adjustments, 0
+        has_later_system = with_leading_system(messages) != [*messages]
         while True:
-            sent = with_leading_system(messages) if leading_only else messages
-            body = self._body(sent, tools, longest, adjustments)
+            sent = with_leading_system(messages) if self._leading_system_only else messages
+            body = self._body(sent, tools, longest)
             outcome = self._try(body, used, on_text, cancelled)
             if isinstance(outcome, Reply):
-                self._adjustments = adjustments
-                self._leading_system_only = leading_only
                 return outcome
             if outcome.is_context_full:
                 raise ContextFull(
                     f"The conversation does not fit the context window of {self.name} at "
-                    f"{self._host}: {self._cause(outcome)}. Shorten it, or choose a model with a "
-                    "larger window."
+                    f"{self._host}: {outcome.cause(self._api_key)}. Shorten it, or choose a model "
+                    "with a larger window."
                 )
-            is_refusal = outcome.status in (400, 422, 500) and SYSTEM_REFUSED.search(outcome.body)
-            has_later = any(message.get("role") == "system" for message in messages[1:])
-            if is_refusal and not leading_only and has_later:
-                leading_only = True
+            if adjustment := find_adjustment(outcome, body):
+                self._adjustments.append(adjustment)
                 continue
-            if outcome.status in (400, 422) and (row := find_adjustment(outcome.body, body)):
-                adjustments = (*adjustments, row)
+            if has_later_system and outcome.is_about_roles and not self._leading_system_only:
+                self._leading_system_only = True
                 continue
             tries += 1
             if not outcome.is_transient or tries >= self._attempts:
@@ -132,29 +118,20 @@ class RemoteModel:
             pause(delay, self._sleep, cancelled)
 
     def _body(
-        self,
-        messages: Sequence[JsonObject],
-        tools: Sequence[JsonObject],
-        max_tokens: int | None,
-        adjustments: Sequence[Adjustment],
+        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject], max_tokens: int | None
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": self.name,
-            "messages": [dict(message) for message in messages],
-        }
+        body: dict[str, Any] = {"model": self.name, "messages": messages}
         if tools:
-            body["tools"] = [dict(tool) for tool in tools]
+            body["tools"] = tools
         if max_tokens is not None:
             body["max_tokens"] = max_tokens
         if self._temperature is not None:
             body["temperature"] = self._temperature
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-        for row in adjustments:
+        for row in self._adjustments:
             value = body.pop(row.parameter, None)
             if row.replacement and value is not None:
                 body[row.replacement] = value
-        if "stream" not in body:
-            body.pop("stream_options", None)
         return body
 
     def _try(
@@ -166,25 +143,40 @@ class RemoteModel:
     ) -> Reply | Failure:
         """Make one request, and return the reply or the failure."""
         # UTF-8 has no lone surrogates, which a tool may have read from somewhere.
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        parser = ReplyParser()
-        events = stream_events(
-            lambda connection: self._events(connection, content),
+        content = json.dumps(body, ensure_ascii=False, default=dict)
+        connection, parser = Connection(self._timeout_s), ReplyParser()
+        failed: Exception | None = None
+
+        def receive(emit: Callable[[object], bool]) -> None:
+            try:
+                with closing(self._events(connection, content.encode("utf-8", "replace"))) as found:
+                    for event in found:
+                        if emit(event):
+                            return
+            # What a server can cause: errors of the client and of the connection, invalid JSON
+            # (ValueError) or JSON nested too deeply, a body closed while being read (RuntimeError).
+            except (OpenAIError, http.HTTPError, OSError, ValueError, RuntimeError) as error:
+                emit(error)
+
+        events = thread_events(
+            receive,
             cancelled=cancelled,
+            leave=connection.close,
             timeout_s=self._timeout_s,
             clock=self._clock,
         )
         try:
             with closing(events):
                 for event in events:
-                    if text := parser.feed(event):
+                    if isinstance(event, Exception):
+                        failed = event
+                    elif text := parser.feed(event):
                         on_text(text)
-        except ReadTimeout:
-            return timeout_failure(self._timeout_s)
-        except RequestFailed as failed:
-            # A complete reply stands, even if the usage that follows it was lost.
-            if not parser.is_complete:
-                return failure_of(failed.error, self._timeout_s)
+        except TimeoutError as error:
+            return failure_of(error, self._timeout_s)
+        # A complete reply stands, even if the usage that follows it was lost.
+        if failed is not None and not parser.is_complete:
+            return failure_of(failed, self._timeout_s)
         try:
             return parser.reply(used_ids)
         except NotAReply as error:
@@ -192,7 +184,13 @@ class RemoteModel:
 
     def _events(self, connection: Connection, content: bytes) -> Generator[object]:
         """Yield the events that the server sends; a server that does not stream sends one."""
-        with self._client(connection) as client:
+        with OpenAI(
+            base_url=self._url,
+            api_key=self._api_key or _NO_KEY,
+            max_retries=0,
+            timeout=connection.timeout,
+            http_client=connection.client(),
+        ) as client:
             streamed = client.post(
                 "/chat/completions",
                 content=content,
@@ -212,33 +210,13 @@ class RemoteModel:
                     raise APIError("an error with status 200", response.request, body=error)
                 yield answer
 
-    def _client(self, connection: Connection) -> OpenAI:
-        """Return a client with its own connection, which can be closed without affecting others."""
-        timeout = http.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
-        return OpenAI(
-            base_url=self._url,
-            api_key=self._api_key or NO_KEY,
-            max_retries=0,
-            timeout=timeout,
-            http_client=http.Client(
-                timeout=timeout,
-                verify=certificates(),
-                follow_redirects=True,
-                event_hooks={"request": [connection.watch]},
-            ),
-        )
-
     def _failure_message(self, failure: Failure, tries: int) -> str:
         count = f" ({tries} tries)" if tries > 1 else ""
         parts = urlsplit(self._url)
         address = f"{parts.scheme}://{self._host}{parts.path}"  # without a password or a query
         next_step = failure.next_step.format(name=self.name, url=address)
-        problem = f"{self.name} at {self._host} gave no reply: {self._cause(failure)}{count}."
-        return f"{problem} {next_step}"
-
-    def _cause(self, failure: Failure) -> str:
-        body = excerpt(failure.body, self._api_key)
-        return f"{failure.reason}, “{body}”" if body else failure.reason
+        cause = failure.cause(self._api_key) + count
+        return f"{self.name} at {self._host} gave no reply: {cause}. {next_step}"
 
 
 def _hosts(url: str) -> tuple[str, str]:

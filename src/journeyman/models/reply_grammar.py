@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from journeyman.models.chat_template import CALL_ENDS, CALL_OPENS, function_definition
 from journeyman.models.model import JsonObject
+from journeyman.models.reply_parser import used_call_ids
 from journeyman.records import ToolCall
 
 Schema = dict[str, object]
@@ -72,27 +73,24 @@ def _supported_schema(schema: object, depth: int = 0) -> Schema:
     """Return what llguidance supports of a schema; it allows all that the schema allows."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return _ANY_VALUE
-    if "$ref" in schema:
-        return _ANY_VALUE
-    if "const" in schema:
-        return {"const": schema["const"]}
-    if isinstance(choices := schema.get("enum"), list) and choices:
-        return {"enum": choices}
-    kind = schema.get("type")
-    if isinstance(kind, list) and kind:
-        return {"anyOf": [_supported_schema({**schema, "type": name}, depth + 1) for name in kind]}
-    branches = schema.get("anyOf") or schema.get("oneOf")
-    if kind is None and "properties" not in schema and isinstance(branches, list):
-        return {"anyOf": [_supported_schema(branch, depth + 1) for branch in branches]}
-    if kind == "object" or (kind is None and "properties" in schema):
-        return _supported_object(schema, depth)
-    if kind == "array":
-        return {
-            "type": kind,
-            "items": _supported_schema(schema.get("items"), depth + 1),
-        }
-    if kind in ("string", "integer", "number", "boolean", "null"):
-        return {"type": kind}
+    match schema:
+        case {"$ref": _}:
+            return _ANY_VALUE
+        case {"const": value}:
+            return {"const": value}
+        case {"enum": [_, *_] as choices}:
+            return {"enum": choices}
+        case {"type": [_, *_] as kinds, **others}:
+            branches = [{**others, "type": kind} for kind in kinds]
+            return {"anyOf": [_supported_schema(branch, depth + 1) for branch in branches]}
+        case {"type": "array", **others}:
+            return {"type": "array", "items": _supported_schema(others.get("items"), depth + 1)}
+        case {"type": "string" | "integer" | "number" | "boolean" | "null" as kind}:
+            return {"type": kind}
+        case {"type": "object"} | {"properties": _}:
+            return _supported_object(schema, depth)
+        case {"anyOf": [_, *_] as branches} | {"oneOf": [_, *_] as branches}:
+            return {"anyOf": [_supported_schema(branch, depth + 1) for branch in branches]}
     return _ANY_VALUE
 
 
@@ -144,9 +142,6 @@ def settled_text(reply: str) -> str:
 
 def _next_call_id(messages: Sequence[JsonObject]) -> str:
     """Return an unused id for the next call: always the same for the same messages."""
-    calls = [call for message in messages for call in message.get("tool_calls") or ()]
-    used = {call.get("id") for call in calls} | {
-        message.get("tool_call_id") for message in messages
-    }
-    numbered = (f"call_{number:04}" for number in itertools.count(len(calls) + 1))
+    used = used_call_ids(messages)
+    numbered = (f"call_{number:04}" for number in itertools.count(1))
     return next(call_id for call_id in numbered if call_id not in used)

@@ -4,7 +4,7 @@ fragments, and reads token usage in whichever way the server reports it.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -45,12 +45,8 @@ class ReplyParser:
         # One choice is requested, but a server may send more.
         choices = map(_object, _list(event.get("choices")))
         choice = next((item for item in choices if item and item.get("index") in (0, None)), {})
-        # The last count wins: some servers report running totals.
-        for holder in (
-            choice,
-            _object(event.get("x_groq")),
-            event,
-        ):  # Moonshot, Groq, everyone else
+        # The last count wins: some servers report running totals. Moonshot, Groq, everyone else:
+        for holder in (choice, _object(event.get("x_groq")), event):
             self._usage = _object(holder.get("usage")) or self._usage
         self._timings = _object(event.get("timings")) or self._timings
         if not choice:
@@ -111,11 +107,17 @@ class _PartialCall(Struct):
     name: str = ""
     arguments: str = ""
 
-    def is_whole(self) -> bool:
-        """Return whether the arguments are a complete object, so that nothing can be added."""
+    def is_continued_by(self, index: int | None, call_id: str, *, may_be_whole: bool) -> bool:
+        """Return whether a fragment adds to this call. One that `may_be_whole` does not, if the
+        arguments are complete: some servers send several whole calls with one index or id.
+        """
+        if call_id and self.id and call_id != self.id:
+            return False
+        if not may_be_whole or (call_id and call_id == self.id and index is not None):
+            return True
         with suppress(ValueError, RecursionError):
-            return isinstance(json.loads(self.arguments), dict)
-        return False
+            return not isinstance(json.loads(self.arguments), dict)
+        return True
 
 
 class CallAssembler:
@@ -138,11 +140,11 @@ class CallAssembler:
         if not isinstance(arguments, str):  # some servers send the object itself
             arguments = json.dumps(arguments, ensure_ascii=False)
         # The fragment may continue the last call, or the last one with its index.
-        candidates = (
-            partial for partial in reversed(self._calls) if index is None or partial.index == index
-        )
-        call = next(candidates, None)
-        if call is None or _starts_new_call(call, index, call_id, name, arguments):
+        earlier = [call for call in self._calls if index is None or call.index == index]
+        call = earlier[-1] if earlier else None
+        if call is None or not call.is_continued_by(
+            index, call_id, may_be_whole=bool(name and arguments)
+        ):
             call = _PartialCall(index)
             self._calls.append(call)
         call.id = call.id or call_id
@@ -167,17 +169,6 @@ class CallAssembler:
         return tuple(calls)
 
 
-def _starts_new_call(
-    call: _PartialCall, index: int | None, call_id: str, name: str, arguments: str
-) -> bool:
-    """Return whether a fragment starts a new call, judged by its content alone."""
-    if call_id and call.id and call_id != call.id:
-        return True
-    if call_id and call_id == call.id and index is not None:
-        return False
-    return bool(name and arguments) and call.is_whole()
-
-
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
@@ -193,51 +184,39 @@ def _object(value: object) -> JsonObject:
 LARGEST = 10**12
 """No request has more tokens; a larger number is not a count."""
 
-# Where servers report each count, the most common field first. llama.cpp also sends timings, which
-# contain the cache even if its usage does not.
+# Where servers report each count, the most common field first.
 _Path = tuple[str, ...]
-_PROMPT: tuple[_Path, ...] = (("prompt_tokens",), ("input_tokens",))
-_UNCACHED: tuple[_Path, ...] = (("input_tokens",), ("prompt_n",))
-_OUTPUT: tuple[_Path, ...] = (("completion_tokens",), ("output_tokens",), ("predicted_n",))
 _CACHE_READ: tuple[_Path, ...] = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, vLLM, OpenRouter, llama.cpp
-    ("input_tokens_details", "cached_tokens"),
     ("prompt_cache_hit_tokens",),  # DeepSeek
-    ("cache_read_input_tokens",),  # Anthropic
+    ("cache_read_input_tokens",),  # Anthropic's models behind a gateway
     ("cached_tokens",),  # Moonshot
-    ("cache_n",),  # llama.cpp
+    ("cache_n",),  # llama.cpp, in its timings
 )
 _CACHE_WRITE: tuple[_Path, ...] = (
     ("prompt_tokens_details", "cache_write_tokens"),  # OpenRouter
-    ("prompt_tokens_details", "cache_creation_tokens"),
-    ("cache_creation_input_tokens",),  # Anthropic
+    ("cache_creation_input_tokens",),  # Anthropic's models behind a gateway
 )
-_REASONING: tuple[_Path, ...] = (
-    ("completion_tokens_details", "reasoning_tokens"),
-    ("output_tokens_details", "reasoning_tokens"),
-    ("reasoning_tokens",),
-)
+_REASONING: tuple[_Path, ...] = (("completion_tokens_details", "reasoning_tokens"),)
 
 
 def read_tokens(usage: object, timings: object = None) -> Tokens:
-    """Return the tokens of one request. The input excludes what the cache served or stored."""
+    """Return the tokens of one request. The input excludes what the cache served or stored, which
+    servers include. A part that is larger than its whole is not a count.
+    """
     counts = {**_object(timings), **_object(usage)}
-    prompt, output = _first(counts, _PROMPT), _first(counts, _OUTPUT)
-    cached, stored = _first(counts, _CACHE_READ), _first(counts, _CACHE_WRITE)
-    reasoning = _first(counts, _REASONING)
-    # Anthropic counts the cache separately from the input.
-    is_separate = "prompt_tokens" not in counts and "input_tokens_details" not in counts
-    if prompt is None or is_separate:
-        uncached = _first(counts, _UNCACHED)
-    else:
-        cached = None if (cached or 0) > prompt else cached
-        uncached = prompt - (cached or 0)
+    uncached, output = _first(counts, ("prompt_tokens",)), _first(counts, ("completion_tokens",))
+    cached, stored = _first(counts, *_CACHE_READ), _first(counts, *_CACHE_WRITE)
+    reasoning = _first(counts, *_REASONING)
+    if uncached is not None:
+        cached = None if (cached or 0) > uncached else cached
+        uncached -= cached or 0
         stored = None if (stored or 0) > uncached else stored
         uncached -= stored or 0
     if output is not None and reasoning:
         # Some servers exclude the reasoning from the output; the total reveals that.
-        if _first(counts, (("total_tokens",),)) == (prompt or 0) + output + reasoning:
-            output += reasoning
+        total, prompt = _first(counts, ("total_tokens",)), _first(counts, ("prompt_tokens",)) or 0
+        output += reasoning if total == prompt + output + reasoning else 0
         reasoning = reasoning if reasoning <= output else None
     cost: Any = counts.get("cost")
     is_cost = isinstance(cost, int | float) and type(cost) is not bool and 0 <= cost <= LARGEST
@@ -251,7 +230,7 @@ def read_tokens(usage: object, timings: object = None) -> Tokens:
     )
 
 
-def _first(counts: Mapping[str, object], paths: Iterable[_Path]) -> int | None:
+def _first(counts: Mapping[str, object], *paths: _Path) -> int | None:
     """Return the first plausible count at one of these paths."""
     for path in paths:
         value: object = counts

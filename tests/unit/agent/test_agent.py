@@ -14,15 +14,17 @@ from tests.tables import table
 
 from journeyman.agent.agent import Agent
 from journeyman.agent.tools.tool import Invocation, Result, worked
-from journeyman.agent.turn import (
-    Limits,
-    Step,
-    StopReason,
-    TurnBegun,
-    TurnStopped,
-)
 from journeyman.experience.opening import Choice, Opening
 from journeyman.gate.decision import ApprovalRequest, Decision
+from journeyman.hosts.runner import (
+    RunBegan,
+    RunCall,
+    RunLimits,
+    RunOpening,
+    RunStatus,
+    RunStep,
+    RunText,
+)
 from journeyman.learning.opening_text import call_ids
 from journeyman.models.model import Cancelled, Reply
 from journeyman.outcomes.judge import judge
@@ -58,11 +60,14 @@ class TestTurn:
             [calls(("note", {"text": "a"})), says("Noted.")],
             noting("note", heard=received),
         )
-        steps: list[Step] = []
+        steps: list[RunStep] = []
         turn = agent.run_conversation("Note a.", on_step=steps.append)
-        assert (turn.stop, turn.completed, turn.final_response) == ("done", True, "Noted.")
-        assert steps[-1] == TurnStopped(stop="done")
-        assert (turn.api_calls, turn.calls, turn.tokens) == (2, 1, 220)
+        assert (turn.status, turn.is_done, turn.final_response) == ("done", True, "Noted.")
+        call, text = steps[1:]
+        assert isinstance(call, RunCall)
+        assert (call.call.tool, call.call.result, call.denied) == ("note", '{"noted":"a"}', False)
+        assert text == RunText(text="Noted.")
+        assert (turn.turns, turn.calls, turn.tokens.total) == (2, 1, 220)
         assert received == [{"text": "a"}]
         assert stored(store, turn.session) == [
             ("system", "You are a test."),
@@ -156,7 +161,7 @@ class TestCalls:
         received: list[Any] = []
         agent = new_agent(store, [calls(call), says("I see.")], noting(heard=received))
         turn = agent.run_conversation("Go.")
-        assert turn.completed
+        assert turn.is_done
         assert received == []
         assert judge(store.sessions.calls(turn.session)[0]).status == expected
 
@@ -174,7 +179,7 @@ class TestCalls:
 
         agent = new_agent(store, [calls(("broken", {})), says("Sorry.")], tool("broken", broken))
         turn = agent.run_conversation("Go.")
-        assert turn.completed
+        assert turn.is_done
         assert judge(store.sessions.calls(turn.session)[0]).status == "failed"
         assert "failed unexpectedly" in caplog.text
 
@@ -223,15 +228,15 @@ class TestLimits:
     @table(
         ("limits", "stop", "api_calls"),
         [
-            (Limits(turns=3), "turns", 3),
-            (Limits(tokens=250), "tokens", 2),
-            (Limits(cost_usd=0.05), "cost", 5),
-            (Limits(seconds=6.5), "time", None),
+            (RunLimits(turns=3), "turns", 3),
+            (RunLimits(tokens=250), "tokens", 2),
+            (RunLimits(cost_usd=0.05), "cost", 5),
+            (RunLimits(seconds=6.5), "time", None),
         ],
         ids=["turns", "tokens", "cost", "time"],
     )
     def test_limit_ends_the_turn_cleanly(
-        self, store: Store, limits: Limits, stop: StopReason, api_calls: int | None
+        self, store: Store, limits: RunLimits, stop: RunStatus, api_calls: int | None
     ) -> None:
         ticks = iter(range(10_000))
         agent = new_agent(
@@ -243,9 +248,9 @@ class TestLimits:
             clock=lambda: float(next(ticks)),
         )
         turn = agent.run_conversation("Go on for ever.")
-        assert (turn.stop, turn.completed) == (stop, False)
-        assert turn.note
-        assert api_calls is None or turn.api_calls == api_calls
+        assert (turn.status, turn.is_done) == (stop, False)
+        assert turn.reason
+        assert api_calls is None or turn.turns == api_calls
         overview = store.sessions.get(turn.session)
         assert overview.calls == overview.answered
         assert overview.session.end_reason not in ("", "agent_stop", "running")
@@ -253,13 +258,13 @@ class TestLimits:
     def test_repeated_call_stops_the_turn(self, store: Store) -> None:
         same = ScriptedModel([calls(("note", {"text": "x"}))], repeats=True)
         turn = new_agent(store, (), model=same).run_conversation("Go.")
-        assert (turn.stop, turn.api_calls) == ("repeating", 4)
+        assert (turn.status, turn.turns) == ("repeating", 4)
 
     def test_repeated_call_with_new_results_continues(self, store: Store) -> None:
         count = iter(range(100))
         waiting = tool("poll", lambda _: worked(n=next(count)))
         lines = [*[calls(("poll", {}))] * 6, says("There.")]
-        assert new_agent(store, lines, waiting).run_conversation("Wait.").completed
+        assert new_agent(store, lines, waiting).run_conversation("Wait.").is_done
 
     @table(
         ("text", "reason", "stop"),
@@ -270,10 +275,10 @@ class TestLimits:
         ],
     )
     def test_incomplete_or_empty_reply(
-        self, store: Store, text: str, reason: str, stop: StopReason
+        self, store: Store, text: str, reason: str, stop: RunStatus
     ) -> None:
         turn = new_agent(store, [Reply(text=text, finish_reason=reason)]).run_conversation("Go.")
-        assert (turn.stop, turn.completed, turn.final_response) == (stop, False, text)
+        assert (turn.status, turn.is_done, turn.final_response) == (stop, False, text)
 
     def test_turn_has_its_tokens_by_kind(self, store: Store) -> None:
         first = Tokens(input_tokens=10, output_tokens=2, cache_read_tokens=100)
@@ -285,20 +290,19 @@ class TestLimits:
             says("Yes.", second),
         ]
         turn = new_agent(store, lines).run_conversation("Go.")
-        assert turn.usage == Tokens(
+        assert turn.tokens == Tokens(
             input_tokens=15,
             output_tokens=5,
             cache_read_tokens=100,
             cache_write_tokens=7,
             reasoning_tokens=1,
-            cost_usd=turn.cost_usd,
+            cost_usd=0.5,
         )
-        assert turn.tokens == turn.usage.total == 127
 
     def test_unavailable_model_stops_the_turn(self, store: Store) -> None:
         agent = new_agent(store, [calls(("note", {})), ModelUnavailable("No answer; try later.")])
         turn = agent.run_conversation("Go.")
-        assert (turn.stop, turn.note) == ("model_failed", "No answer; try later.")
+        assert (turn.status, turn.reason) == ("model_failed", "No answer; try later.")
         assert [role for role, _ in stored(store, turn.session)] == [
             *("system", "user", "assistant", "tool"),
         ]
@@ -312,7 +316,7 @@ class TestInterruption:
         asked = calls(("note", {}), ("stopped", {}), ("note", {}))
         agent = new_agent(store, [asked, says("Done.")], noting(), tool("stopped", stopped))
         turn = agent.run_conversation("Go.")
-        assert turn.stop == "interrupted"
+        assert turn.status == "interrupted"
         verdicts = [judge(call).status for call in store.sessions.calls(turn.session)]
         assert verdicts == ["ok", "interrupted", "interrupted"]
 
@@ -327,7 +331,7 @@ class TestInterruption:
 
     def test_cancelled_request_ends_the_turn(self, store: Store) -> None:
         agent = new_agent(store, (), model=ScriptedModel([Cancelled()], repeats=True))
-        assert agent.run_conversation("Go.").stop == "interrupted"
+        assert agent.run_conversation("Go.").status == "interrupted"
         assert len(model_of(agent).requests) == 1
 
 
@@ -341,10 +345,13 @@ class TestWarmStart:
         opening = Opening(
             task="Note a.", choices=(Choice(pattern=pattern, reason="similar"),), tokens=50
         )
-        steps: list[Step] = []
+        steps: list[RunStep] = []
         agent = new_agent(store, [says("Noted.")], opening=lambda _task, _tools: opening)
         turn = agent.run_conversation("Note a.", on_step=steps.append)
-        assert steps[0] == TurnBegun(session=turn.session, opening=opening)
+        shown = RunOpening(
+            id=opening.id, summary=opening.summary, examples=("Note b.\nwhy: similar",)
+        )
+        assert steps[0] == RunBegan(session=turn.session, model="scripted", opening=shown)
         details = store.sessions.get(turn.session).session.details
         assert details["warm"] is True
         assert details["opening"] == {"id": opening.id, "template": "", "patterns": ["p1"]}

@@ -5,14 +5,15 @@ import socket
 
 import pytest
 from tests.program import PYTHON
-from tests.tables import table
 
-from journeyman.agent.dispatch import Dispatch, ask_when_unconfined
+from journeyman.agent.dispatch import Dispatch
+from journeyman.agent.factory import decide_by_risk
 from journeyman.agent.tools import confinement
 from journeyman.agent.tools.tool import ToolLimits
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
 from journeyman.gate.decision import ALLOW, Decision
+from journeyman.gate.gate import Gate
 from journeyman.records import Provenance, ToolCall
 
 needs_confinement = pytest.mark.skipif(
@@ -46,8 +47,7 @@ class Bench:
 
     def call(self, tool, **arguments):
         call = ToolCall(id="c1", name=tool, arguments=json.dumps(arguments))
-        [(_, result)] = self._dispatch.run([call])
-        return result.content
+        return self._dispatch.run(call).content
 
 
 @pytest.fixture
@@ -83,15 +83,13 @@ def test_gate_approval_may_include_the_network(tmp_path, server):
     assert [one.rule for one in bench.questions] == ["network"]
 
 
-def test_unconfined_code_asks_and_file_tools_do_not(tools):
-    decide = ask_when_unconfined(lambda _tool, _arguments: ALLOW, "it is a test")
+def test_unconfined_code_asks_and_file_tools_do_not(tools, tmp_path):
+    decide = decide_by_risk(Gate(tmp_path), "it is a test")
     assert decide(tools["execute_code"], {"code": "1"}).rule == "unconfined"
     assert decide(tools["read_file"], {"path": "a"}) == ALLOW
 
 
-@table("answer", ["ask", "refuse"])
-def test_decision_of_the_gate_takes_precedence(answer, tools):
-    own = Decision(answer=answer, rule="own", reason="It is so.")
-    decide = ask_when_unconfined(lambda _tool, _arguments: own, "it is a test")
-    assert decide(tools["terminal"], {"command": "ls"}) == own
-    assert decide(tools["terminal"], {"command": "make"}) == own
+def test_decision_of_the_gate_takes_precedence(tools, tmp_path):
+    decide = decide_by_risk(Gate(tmp_path), "it is a test")
+    assert decide(tools["terminal"], {"command": "git push"}).rule == "git.push"
+    assert decide(tools["terminal"], {"command": "make"}).rule == "unconfined"

@@ -2,7 +2,7 @@
 
 from tests.tables import table
 
-from journeyman.agent.turn import StopReason
+from journeyman.hosts.runner import RunStatus
 from journeyman.jobs.outcome import (
     NO_ANSWER,
     NO_REASON,
@@ -146,7 +146,7 @@ class TestFinish:
         assert done("[SCRIPT_FAILED]: no disk", self.DONE).status == "failed"
 
     @table("stop", ["time", "tokens", "interrupted", "model_failed"])
-    def test_turn_that_was_cut_off_is_not_done(self, stop: StopReason) -> None:
+    def test_turn_that_was_cut_off_is_not_done(self, stop: RunStatus) -> None:
         found = determine_outcome(stop=stop, answer="", note="", report=self.DONE)
         assert found.status not in ("ok", "silent")
 
@@ -170,7 +170,7 @@ def test_no_answer_is_a_failure(answer: str) -> None:
         ("empty", "failed"),
     ],
 )
-def test_stop_reasons(stop: StopReason, status: str) -> None:
+def test_stop_reasons(stop: RunStatus, status: str) -> None:
     found = determine_outcome(stop=stop, answer=" half of it", note="the note")
     assert (found.status, found.reason, found.answer) == (status, "the note", "half of it")
     assert determine_outcome(stop=stop, answer="[SILENT]", note="the note").status == status

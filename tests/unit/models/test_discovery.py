@@ -1,10 +1,9 @@
 """Finding models that could be used: real servers on loopback, and keys in the environment."""
 
 import socket
-import threading
 from urllib.parse import urlsplit
 
-from tests.model_server import Answer, ModelServer, Received, fails, sends, waits
+from tests.model_server import ModelServer, fails, sends, waits
 from tests.waiting import LONGEST_S
 
 from journeyman.models.discovery import (
@@ -29,17 +28,8 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def test_servers_that_list_models_are_found_at_once() -> None:
-    all_asked = threading.Barrier(3)
-
-    class Patient(ModelServer):
-        """A server that answers only once all are asked."""
-
-        def answer(self, request: Received) -> Answer:
-            all_asked.wait()
-            return super().answer(request)
-
-    with Patient() as ollama, Patient() as web, Patient() as odd, ModelServer() as silent:
+def test_servers_that_list_models_are_found() -> None:
+    with ModelServer() as ollama, ModelServer() as web, ModelServer() as odd:
         ollama.pages[MODELS] = {"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "gemma3"}]}
         web.pages[MODELS] = sends("<html>no models here</html>", kind="text/html")
         odd.pages[MODELS] = {"data": [{"name": "no id"}]}
@@ -50,8 +40,8 @@ def test_servers_that_list_models_are_found_at_once() -> None:
             FoundEndpoint(name="Ollama", base_url=ollama.base_url, models=("qwen3:8b", "gemma3"))
         ]
         assert "authorization" not in ollama.requests[0].headers
-        silent.pages[MODELS] = waits()
-        assert find_endpoints({}, ports={port_of(silent): "silent"}, timeout_s=0.1) == []
+        web.pages[MODELS] = waits()
+        assert find_endpoints({}, ports={port_of(web): "silent"}, timeout_s=0.1) == []
 
 
 def test_vendors_are_found_by_their_keys() -> None:

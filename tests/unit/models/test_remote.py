@@ -24,7 +24,6 @@ from tests.waiting import LONGEST_S
 
 from journeyman.models.model import Cancelled, Model, Reply
 from journeyman.models.remote import RemoteModel
-from journeyman.models.retries import with_leading_system
 from journeyman.records import Tokens, ToolCall
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
 
@@ -128,14 +127,14 @@ def test_a_server_that_does_not_stream() -> None:
             id="stream_options",
         ),
         pytest.param(
-            "Unsupported value: 'stream' does not support true",
-            {"max_tokens", "temperature"},
-            id="stream",
-        ),
-        pytest.param(
             "Use 'max_completion_tokens' instead of max_tokens",
             {"stream", "stream_options", "max_completion_tokens", "temperature"},
             id="max_tokens",
+        ),
+        pytest.param(
+            "Unsupported value: 'temperature' does not support 0.2 with this model.",
+            {"stream", "stream_options", "max_tokens"},
+            id="temperature",
         ),
     ],
 )
@@ -184,6 +183,8 @@ def test_transient_failures_are_retried(answer: Answer) -> None:
         pytest.param({"Retry_After": "7"}, 7, id="seconds"),
         pytest.param({"Retry_After": "86400"}, 120, id="too_long"),
         pytest.param({"Retry_After": "soon"}, 0.5, id="nonsense"),
+        pytest.param({"Retry_After": "-1"}, 0.5, id="negative"),
+        pytest.param({"Retry_After": "nan"}, 0.5, id="not_a_number"),
     ],
 )
 def test_retry_after_is_honoured(headers: dict[str, str], waited: float) -> None:
@@ -360,7 +361,3 @@ class TestLaterSystemMessage:
             assert body["messages"][3]["role"] == "user"
             assert body["messages"][3]["content"].endswith("Review it.")
             assert body["tools"] == bodies[0]["tools"]
-
-    def test_leading_system_messages_are_joined(self) -> None:
-        joined = with_leading_system([LATER_SYSTEM[0], LATER_SYSTEM[3], LATER_SYSTEM[1]])
-        assert joined == [{"role": "system", "content": "You work.\n\nReview it."}, LATER_SYSTEM[1]]

@@ -221,16 +221,6 @@ def test_missing_or_duplicate_ids_are_replaced(events: list[object]) -> None:
         ),
         pytest.param(
             {
-                "input_tokens": 10,
-                "output_tokens": 20,
-                "cache_read_input_tokens": 900,
-                "cache_creation_input_tokens": 50,
-            },
-            Tokens(input_tokens=10, output_tokens=20, cache_read_tokens=900, cache_write_tokens=50),
-            id="anthropic",
-        ),
-        pytest.param(
-            {
                 "prompt_tokens": 960,
                 "completion_tokens": 20,
                 "cache_read_input_tokens": 900,
@@ -238,15 +228,6 @@ def test_missing_or_duplicate_ids_are_replaced(events: list[object]) -> None:
             },
             Tokens(input_tokens=10, output_tokens=20, cache_read_tokens=900, cache_write_tokens=50),
             id="anthropic_behind_a_gateway",
-        ),
-        pytest.param(
-            {
-                "input_tokens": 100,
-                "output_tokens": 20,
-                "input_tokens_details": {"cached_tokens": 64},
-            },
-            Tokens(input_tokens=36, output_tokens=20, cache_read_tokens=64),
-            id="responses",
         ),
         pytest.param(
             {"prompt_tokens": 100, "completion_tokens": 20, "cached_tokens": 64},
@@ -292,4 +273,3 @@ def test_llama_cpp_reports_the_cache_in_its_timings() -> None:
     timings = {"cache_n": 236, "prompt_n": 1, "predicted_n": 35}
     counted = Tokens(input_tokens=1, output_tokens=35, cache_read_tokens=236)
     assert read_tokens({"prompt_tokens": 237, "completion_tokens": 35}, timings) == counted
-    assert read_tokens(None, timings) == counted

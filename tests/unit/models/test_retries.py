@@ -1,14 +1,8 @@
-"""Error messages of servers, and when a request is retried."""
+"""Error messages of servers about a full context window."""
 
-import pytest
 from tests.tables import table
 
-from journeyman.models.retries import (
-    ADJUSTMENTS,
-    CONTEXT_FULL,
-    find_adjustment,
-    find_retry_after,
-)
+from journeyman.models.retries import CONTEXT_FULL
 
 
 @table(
@@ -47,41 +41,3 @@ def test_messages_about_a_full_window(text: str) -> None:
 )
 def test_messages_that_do_not_mean_a_full_window(text: str) -> None:
     assert not CONTEXT_FULL.search(text)
-
-
-@table(
-    ("text", "parameter"),
-    [
-        ("Unrecognized request argument supplied: stream_options", "stream_options"),
-        ("Unsupported value: 'stream' does not support true with this model.", "stream"),
-        (
-            "Unsupported parameter: 'max_tokens' is not supported with this model. "
-            "Use 'max_completion_tokens' instead.",
-            "max_tokens",
-        ),
-        ("Unsupported value: 'temperature' does not support 0.2 with this model.", "temperature"),
-    ],
-)
-def test_adjustments(text: str, parameter: str) -> None:
-    sent = [one.parameter for one in ADJUSTMENTS]
-    row = find_adjustment(text, sent)
-    assert row is not None
-    assert row.parameter == parameter
-    assert find_adjustment(text, [one for one in sent if one != parameter]) is None
-
-
-@table(
-    ("headers", "seconds"),
-    [
-        pytest.param({}, None, id="none"),
-        pytest.param({"retry-after": "3"}, 3, id="seconds"),
-        pytest.param({"retry-after": "0.25"}, 0.25, id="fraction_of_a_second"),
-        pytest.param({"retry-after": "Tue, 14 Nov 2023 22:13:50 GMT"}, None, id="date"),
-        pytest.param({"retry-after": "-1"}, None, id="negative"),
-        pytest.param({"retry-after": "nan"}, None, id="not_a_number"),
-        pytest.param({"retry-after": "tomorrow"}, None, id="words"),
-        pytest.param({"retry-after": ""}, None, id="empty"),
-    ],
-)
-def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
-    assert find_retry_after(headers) == seconds

@@ -4,7 +4,6 @@ Hermes, and is only applied if the files are unchanged since it was planned.
 
 import fcntl
 import re
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,12 +23,12 @@ _PERSONAL_FAMILIES = frozenset(("user", "email"))
 """Redacted in patterns but allowed in memory, which exists to store the user's home folder and how
 to contact people."""
 
-_MAX_READ_BYTES = 2 * 1024 * 1024
 _LOCK_TIMEOUT_S, _LOCK_RETRY_S = 10.0, 0.01
-_CONTROL_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-# Allowed after a non-ASCII character, where they form emoji and join letters in some scripts.
+# Control characters, lone surrogates, and characters that nobody sees. Joiners are allowed after a
+# non-ASCII character, where they form emoji and join letters in some scripts.
 _INVISIBLE = re.compile(
-    f"(?<![^\x00-\x7f])[\u00ad\u180e\u200b-\u200d\u2060-\u2065\ufeff{BLANK_LETTERS}]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)"
+    f"|(?<![^\x00-\x7f])[\u00ad\u180e\u200b-\u200d\u2060-\u2065\ufeff{BLANK_LETTERS}]"
 )
 
 
@@ -41,9 +40,7 @@ def read_exactly(path: Path) -> str | None:
         return None
     except (UnicodeDecodeError, OSError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise NotWritten(
-            f"{path} cannot be read ({why}), so it was not changed. Repair the file by hand."
-        ) from error
+        raise NotWritten(f"{path} cannot be read ({why}). Repair the file by hand.") from error
 
 
 def read_to_show(path: Path) -> str:
@@ -51,13 +48,12 @@ def read_to_show(path: Path) -> str:
     Raise OutsideProblem.
     """
     try:
-        with path.open("rb") as file:
-            return file.read(_MAX_READ_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
+        return path.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise OutsideProblem(
-            f"{path} cannot be read: {error.strerror}. Fix its permissions or move it away."
+            f"{path} cannot be read: {error.strerror}. Repair it by hand."
         ) from error
 
 
@@ -68,9 +64,7 @@ def normalised(text: str) -> str:
 
 def find_fault(text: str) -> str | None:
     """Return why a text must not be stored, as a sentence; None if it may."""
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "It contains a lone surrogate (an incomplete character), which no file can store."
-    if match := _CONTROL_CHARACTER.search(text) or _INVISIBLE.search(text):
+    if match := _INVISIBLE.search(text):
         return f"It contains an invisible character (U+{ord(match[0]):04X}). Leave it out."
     if suspicion := find_suspicion([text]):
         return (
@@ -106,15 +100,11 @@ def safe_to_show(text: str, what: str, where: str) -> str:
 def locked(folder: Path, path: str, *, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[None]:
     """Hold the lock of a file of memory or skills. Raise NotWritten."""
     lock = folder / (f"{SKILLS}/.lock" if path.startswith(f"{SKILLS}/") else f"{path}.lock")
-    try:
-        _make_folder(lock.parent)
-        file = lock.open("a")
-        lock.chmod(0o600)
-    except OSError as error:
-        raise NotWritten(
-            f"{lock.parent} cannot be written to: {error.strerror}. Check its permissions."
-        ) from error
     deadline = time.monotonic() + timeout_s
+    with _reporting(lock.parent):
+        _make_folder(lock.parent)
+        lock.touch(mode=0o600)
+        file = lock.open("a")
     with file:  # closing the file releases the lock
         while True:
             with suppress(BlockingIOError):
@@ -137,38 +127,41 @@ def apply_write(folder: Path, write: Write) -> None:
             f"{path} has changed in the meantime, so nothing was written. Read it again, then try "
             "again."
         )
-    try:
+    with _reporting(path.parent):
         if write.after is not None:
             _make_folder(path.parent)
-            # Scripts stay executable.
-            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
-            replace_file(path, write.after.encode(), mode=mode)
+            replace_file(path, write.after.encode())
             return
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise NotWritten(
-            f"{error.filename or folder} could not be written: {error.strerror}. "
-            "Nothing was changed; check the disk and the permissions of the folder."
-        ) from error
     with suppress(OSError):  # remove the folders of skills that are now empty
         while folder / SKILLS in (path := path.parent).parents:
             path.rmdir()
 
 
+@contextmanager
+def _reporting(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(
+            f"{folder} could not be written to: {error.strerror}. Nothing was changed; check the "
+            "disk and the permissions of the folder."
+        ) from error
+
+
 def _checked_path(folder: Path, path: str) -> Path:
-    """The path of a changed file. Below the folders for memory and skills, no link may lead out."""
-    top = path.partition("/")[0]
+    """The path of a changed file. Below its folder for memory or skills, nothing is a link."""
+    top, _, inner = path.partition("/")
     full = folder / path
     try:
-        is_inside = full.parent.resolve().is_relative_to((folder / top).resolve())
+        is_plain = full.resolve() == (folder / top).resolve() / inner
     except RuntimeError:  # a cycle of links
-        is_inside = False
-    if top not in (MEMORIES, SKILLS) or not is_inside or ".." in path.split("/"):
+        is_plain = False
+    if top not in (MEMORIES, SKILLS) or not is_plain:
         raise NotWritten(
-            f"{full} is not below {folder}, so it was not written. Change it where it really is."
+            f"{full} is not below {folder}, or is a link, so it was not written. Change it where "
+            "it really is."
         )
-    if full.is_symlink():
-        raise NotWritten(f"{full} is a link, so it was not written. Change the file it points to.")
     return full
 
 

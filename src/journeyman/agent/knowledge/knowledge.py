@@ -33,8 +33,10 @@ FILES: Mapping[str, str] = MappingProxyType(
 )
 LIMITS: Mapping[str, int] = MappingProxyType({"memory": 2200, "user": 1375})
 """The largest size of a file in characters, including the separators."""
+DONE: Mapping[str, str] = MappingProxyType(
+    {"add": "added", "replace": "replaced", "remove": "removed"}
+)
 
-_MAX_LISTED_ENTRIES = 20
 _DESCRIPTION_CHARACTERS = 160
 _MAX_QUOTED = 80
 
@@ -73,26 +75,32 @@ class Memory:
         """Plan a change of one entry; `old_text` is a part of the one to replace or remove. Raise
         NotWritten.
         """
-        path = FILES[target]
+        path, limit = FILES[target], self._limits[target]
         before = read_exactly(self._folder / path)
         entries = list(parse_entries(before or ""))
         old_size = len(SEPARATOR.join(entries))
-        change = _apply(target, entries, action, content, old_text)
+        index, old, new = len(entries), None, None
+        if action != "add":
+            index = _find_entry(target, entries, old_text)
+            old = entries[index]
+        if action != "remove":
+            new = _checked_entry(target, content, entries)
+        entries[index : index + 1] = [] if new is None else [new]
         after = SEPARATOR.join(entries)
-        limit = self._limits[target]
         if len(after) > max(limit, old_size):  # a file that is too large may still shrink
             raise NotWritten(
                 f"With this, {target} would have {len(after):,} characters; the limit is {limit:,} "
                 f"(now {_usage(old_size, limit)}). Replace or remove entries first, or shorten it."
             )
+        changed = " by ".join(_quote(entry) for entry in (old, new) if entry is not None)
         return Write(
             kind=target,
             action=action,
             path=path,
             before=before,
             after=after,
-            summary=f"{target}: {_summary(change)}",
-            entries=(change,),
+            summary=f"{target}: {DONE[action]} {changed}",
+            entries=(EntryChange(index=index, before=old, after=new),),
         )
 
 
@@ -122,17 +130,31 @@ class Knowledge:
         """Undo a change and return the write that did so. Raise NotWritten if the file has changed
         since.
         """
-        return self.change(write.kind, lambda: _plan_undo(self.folder, write))
+
+        def plan() -> Write:
+            if read_exactly(self.folder / write.path) != write.after:
+                raise NotWritten(
+                    f"{write.path} changed after “{write.summary}”, so that cannot be undone. Undo "
+                    "the later change first, or edit the file by hand."
+                )
+            done = write.summary.removeprefix(f"{write.kind}: ")
+            return Write(
+                kind=write.kind,
+                action="undo",
+                path=write.path,
+                before=write.after,
+                after=write.before,
+                summary=f"{write.kind}: undid: {done}",
+            )
+
+        return self.change(write.kind, plan)
 
     def system_text(self) -> str:
         """The entries and skills for a system prompt; empty if there are none."""
         memory, user = self.memory.text("memory"), self.memory.text("user")
         skills = "\n".join(map(_skill_line, self.skills.list()))
-        parts = (
-            (_MEMORY_HEADING, _quoted(memory)),
-            (_USER_HEADING, _quoted(user)),
-            (_SKILLS_HEADING, skills),
-        )
+        headings = (_MEMORY_HEADING, _USER_HEADING, _SKILLS_HEADING)
+        parts = zip(headings, (_quoted(memory), _quoted(user), skills), strict=True)
         return "\n\n".join(heading + text for heading, text in parts if text)
 
 
@@ -154,26 +176,11 @@ def parse_entries(text: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-def _apply(
-    target: str, entries: list[str], action: Action, content: str, old_text: str
-) -> EntryChange:
-    """Change one entry in a list of entries; return the change."""
-    index, before, after = len(entries), None, None
-    if action != "add":
-        index = _find_entry(target, entries, old_text)
-        before = entries[index]
-    if action != "remove":
-        after = _checked_entry(target, content, entries)
-    entries[index : index + 1] = [] if after is None else [after]
-    return EntryChange(index=index, before=before, after=after)
-
-
 def _checked_entry(target: str, content: str, entries: Sequence[str]) -> str:
     entry = normalised(content)
     if not entry:
         raise NotWritten(f"The entry for {target} is empty. Pass its text in `content`.")
-    fault = find_fault(entry)
-    if fault is not None:
+    if fault := find_fault(entry):
         raise NotWritten(f"This was not stored in {target}. {fault}")
     if parse_entries(entry) != (entry,):
         raise NotWritten(
@@ -194,21 +201,11 @@ def _find_entry(target: str, entries: Sequence[str], old_text: str) -> int:
     exact = [index for index in matches if entries[index] == part]
     if exact or len({entries[index] for index in matches}) == 1:
         return (exact or matches)[0]
-    listed = (matches or range(len(entries)))[:_MAX_LISTED_ENTRIES]
-    texts = " | ".join(f"{_quote(entries[index])}" for index in listed)
-    count = len(matches) or "no"
+    listed = " | ".join(_quote(entries[index]) for index in matches or range(len(entries)))
     raise NotWritten(
-        f"{_quote(part)} is in {count} entries of {target}: {texts or 'none'}. "
+        f"{_quote(part)} is in {len(matches) or 'no'} entries of {target}: {listed or 'none'}. "
         "Pass a part that only one of them contains."
     )
-
-
-def _summary(change: EntryChange) -> str:
-    if change.before is None:
-        return f"added {_quote(change.after or '')}"
-    if change.after is None:
-        return f"removed {_quote(change.before)}"
-    return f"replaced {_quote(change.before)} by {_quote(change.after)}"
 
 
 def _quote(text: str) -> str:
@@ -223,24 +220,3 @@ def _usage(size: int, limit: int) -> str:
 def _quoted(text: str) -> str:
     """The text with every line quoted, so that no line can pass for one of our headings."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-
-
-def _plan_undo(folder: Path, write: Write) -> Write:
-    if read_exactly(folder / write.path) != write.after:
-        raise NotWritten(
-            f"{write.path} changed after “{write.summary}”, so that cannot be undone. Undo the "
-            "later change first, or edit the file by hand."
-        )
-    summary = write.summary.removeprefix(f"{write.kind}: ")
-    return Write(
-        kind=write.kind,
-        action="undo",
-        path=write.path,
-        before=write.after,
-        after=write.before,
-        summary=f"{write.kind}: undid: {summary}",
-        entries=tuple(
-            EntryChange(index=change.index, before=change.after, after=change.before)
-            for change in reversed(write.entries)
-        ),
-    )

@@ -11,12 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from journeyman.agent.knowledge.files import (
-    SKILLS,
-    find_fault,
-    read_exactly,
-    read_to_show,
-)
+from journeyman.agent.knowledge.files import SKILLS, find_fault, read_exactly, read_to_show
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten, OutsideProblem, WrongInput
 from journeyman.text.truncation import one_line
@@ -34,7 +29,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _FRONT_MATTER = re.compile(
     r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_MAX_LISTED = 30
 
 
 class FrontMatter(Struct, frozen=True, kw_only=True):
@@ -82,7 +76,7 @@ class Skills:
             )
         if matches:
             return matches[0]
-        names = ", ".join(skill.full_name for skill in skills[:_MAX_LISTED]) or "none"
+        names = ", ".join(skill.full_name for skill in skills) or "none"
         raise WrongInput(f"There is no skill {name!r}. Available skills: {names}.")
 
     def view(self, name: str, file: str | None = None) -> str:
@@ -157,20 +151,15 @@ class Skills:
         )
 
     def _skill(self, folder: Path) -> Skill:
-        relative = folder.relative_to(self._folder / SKILLS)
-        front = self._front_matter(folder)
+        relative, front = folder.relative_to(self._folder / SKILLS), FrontMatter()
+        with suppress(OutsideProblem):  # a skill that cannot be read is still listed
+            front = parse_front_matter(read_to_show(folder / SKILL_FILE))
         return Skill(
             name=folder.name,
             description=one_line(front.description, _MAX_DESCRIPTION),
             category=relative.parent.as_posix() if len(relative.parts) > 1 else "",
             path=f"{SKILLS}/{relative.as_posix()}",
         )
-
-    def _front_matter(self, folder: Path) -> FrontMatter:
-        try:
-            return parse_front_matter(read_to_show(folder / SKILL_FILE))
-        except OutsideProblem:  # a skill that cannot be read is still listed
-            return FrontMatter()
 
 
 def parse_front_matter(text: str) -> FrontMatter:
@@ -184,15 +173,12 @@ def parse_front_matter(text: str) -> FrontMatter:
     values = _parse_yaml(match[1])
     if isinstance(values, str):
         return FrontMatter(text=match[1], body=body, fault=values)
-    if not isinstance(values, dict):
-        return FrontMatter(body=body, fault="its front matter is not a list of `key: value`")
-    name, description = values.get("name"), values.get("description")
-    return FrontMatter(
-        text=match[1],
-        name=name.strip() if isinstance(name, str) else "",
-        description=description.strip() if isinstance(description, str) else "",
-        body=body,
-    )
+    texts = {
+        name: value.strip()
+        for name in ("name", "description")
+        if isinstance(value := values.get(name), str)
+    }
+    return FrontMatter(text=match[1], body=body, **texts)
 
 
 def _find_skill_fault(content: str, name: str | None = None) -> str | None:
@@ -234,21 +220,19 @@ def _skill_folders(root: Path) -> Iterator[Path]:
             subfolders.clear()
 
 
-def _parse_yaml(text: str) -> Any:
-    """Return the value of a YAML text, or a string that says why it cannot be parsed."""
+def _parse_yaml(text: str) -> dict[str, Any] | str:
+    """Return the values of a YAML text, or a string that says why it cannot be parsed."""
     import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - loaded when a skill is read
 
     if len(text) > _MAX_FRONT_MATTER:
         return f"its front matter has more than {_MAX_FRONT_MATTER:,} characters"
-    # The base loader keeps all values as text, so an untrusted file cannot construct objects. The C
-    # version, where available, takes a twentieth of the time.
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        value = yaml.load(text, Loader=loader)  # noqa: S506
+        # The base loader keeps all values as text, so an untrusted file cannot construct objects.
+        value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
         return f"its front matter is not YAML ({problem[:120]})"
-    return None if isinstance(value, str) else value
+    return value if isinstance(value, dict) else "its front matter is not a list of `key: value`"
 
 
 def _check(fault: str | None) -> None:

@@ -24,16 +24,9 @@ from journeyman.agent.review.rules import WriteRules
 from journeyman.agent.tools.knowledge_tools import knowledge_tools
 from journeyman.agent.tools.tool import Invocation, Tool
 from journeyman.agent.tools.toolbox import Toolbox
-from journeyman.agent.turn import (
-    FinishedTurn,
-    Limits,
-    ModelReplied,
-    StopReason,
-    ToolCalled,
-    TurnBudget,
-    TurnStopped,
-)
+from journeyman.agent.turn import STOPPED_BY_USER, FinishedTurn, TurnBudget, TurnStopped
 from journeyman.gate.decision import Decision
+from journeyman.hosts.runner import RunCall, RunLimits, RunStatus, RunStep, RunText
 from journeyman.models.model import Model, Reply
 from journeyman.records import (
     JournalEntry,
@@ -68,7 +61,7 @@ _CANCEL_WAIT_S = 2.0
 _TASK = "background_review"
 
 _STEP_CHARACTERS = 300
-_STATUS: dict[StopReason, ReviewStatus] = {
+_STATUS: dict[RunStatus, ReviewStatus] = {
     "interrupted": "cancelled",
     "model_failed": "failed",
     "context_full": "failed",
@@ -113,27 +106,24 @@ class Reviewer:
         )
         self.store.reviews.begin(started)
         steps: list[dict[str, Any]] = []
-        budget = TurnBudget(Limits(turns=MAX_REQUESTS), self.clock)
-        loop = self._loop(started, turn, budget, cancelled)
-        stopped = TurnStopped(stop="interrupted")
+        budget = TurnBudget(RunLimits(turns=MAX_REQUESTS), self.clock)
+        stopped = STOPPED_BY_USER
         try:
-            for step in loop.run():
-                if isinstance(step, ToolCalled | ModelReplied):
-                    steps.append(_step_details(step))
-                elif isinstance(step, TurnStopped):
-                    stopped = step
+            loop = self._loop(started, turn, budget, cancelled)
+            loop.on_step = lambda step: steps.append(_step_details(step))
+            stopped = loop.run()
         except JourneymanError as error:
-            stopped = TurnStopped(stop="model_failed", note=str(error))
+            stopped = TurnStopped(status="model_failed", reason=str(error))
         finally:  # also on an interrupt: no review may stay unfinished
             entries = tuple(self.store.reviews.writes(started.id))
-            status = _STATUS.get(stopped.stop, "incomplete")
+            status = _STATUS.get(stopped.status, "incomplete")
             ended = msgspec.structs.replace(
                 started,
                 ended_at=self.clock(),
                 status="changed" if entries else status,
-                error="" if stopped.stop == "interrupted" else stopped.note,
-                iterations=budget.api_calls,
-                details={"steps": steps, "stop": stopped.stop},
+                error="" if stopped.status == "interrupted" else stopped.reason,
+                iterations=budget.requests,
+                details={"steps": steps, "stop": stopped.status},
             )
             self.store.reviews.finish(ended)
         return ReviewResult(review=ended, entries=entries)
@@ -149,7 +139,7 @@ class Reviewer:
         conversation = Conversation(session, turn.messages, lead=turn.lead)
         # A system message: the same instruction in the user's name would provoke needless writes.
         text = "".join([INSTRUCTION, *map(_LEFT_ALONE.format, self.left_alone)])
-        instruction = conversation.input_message("system", text, self.clock(), kind="harness")
+        instruction = conversation.next_message("system", text, self.clock(), kind="harness")
         conversation.messages.append(instruction)
         origin = Provenance(
             origin="background_review",
@@ -303,11 +293,12 @@ class BackgroundReview:
             self.notify(f"The review is incomplete: {review.error}")
 
 
-def _step_details(step: ToolCalled | ModelReplied) -> dict[str, Any]:
-    if isinstance(step, ModelReplied):
-        return {"said": step.reply.text[:_STEP_CHARACTERS]}
+def _step_details(step: RunStep) -> dict[str, Any]:
+    if isinstance(step, RunText):
+        return {"said": step.text[:_STEP_CHARACTERS]}
+    assert isinstance(step, RunCall)
     return {
-        "tool": step.call.name,
+        "tool": step.call.tool,
         "arguments": step.call.arguments[:_STEP_CHARACTERS],
-        "result": step.result.text[:_STEP_CHARACTERS],
+        "result": (step.call.result or "")[:_STEP_CHARACTERS],
     }

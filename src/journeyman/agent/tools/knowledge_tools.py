@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from journeyman.agent.knowledge.files import safe_to_show
-from journeyman.agent.knowledge.knowledge import Knowledge, Memory, Target
+from journeyman.agent.knowledge.knowledge import DONE, Knowledge
 from journeyman.agent.knowledge.skills import SKILL_FILE, Skills
 from journeyman.agent.review.rules import WriteForbidden
 from journeyman.agent.tools.tool import (
@@ -42,14 +42,17 @@ _MEMORY_DESCRIPTION = (
     "Not what was done today, no secrets, nothing that is quickly found again."
 )
 
-_MEMORY_MESSAGES = {"add": "added", "replace": "replaced", "remove": "removed"}
-
 _REQUIRED = {"create": ("content",), "edit": ("content",), "patch": ("old_string", "new_string")}
 """The arguments that each action needs besides the name."""
 
 _SKILL_MESSAGES = {"create": "created", "edit": "updated", "patch": "patched"}
 
 _NAME = text("the name of the skill")
+
+_MANAGE_DESCRIPTION = (
+    "Keep how something is done that took several tries and will come again. Prefer to patch a "
+    "skill that is there; read it first."
+)
 
 _MANAGE = parameters(
     *("action", "name"),
@@ -76,16 +79,14 @@ def knowledge_tools(
     may forbid it, it is made, and `keep` adds it to the journal; if that fails, the change is
     undone. `viewed` receives the path of each skill file that was shown.
     """
-    skills = knowledge.skills
+    memory, skills = knowledge.memory, knowledge.skills
 
-    def change(
-        invocation: Invocation, kind: WriteKind, plan: Callable[[], Write]
-    ) -> Write | Result:
+    def change(call: Invocation, kind: WriteKind, plan: Callable[[], Write]) -> Write | Result:
         """Return what was written, or the result of a call that wrote nothing."""
         try:
-            write = knowledge.change(kind, plan, lambda write: check(write, invocation))
+            write = knowledge.change(kind, plan, lambda write: check(write, call))
             try:
-                keep(write, invocation)
+                keep(write, call)
             except BaseException:
                 knowledge.undo(write)
                 raise
@@ -95,12 +96,58 @@ def knowledge_tools(
             return failed(str(error), success=False)
         return write
 
+    def change_memory(call: Invocation) -> Result:
+        arguments, target = call.arguments, call.arguments["target"]
+        texts = {name: arguments.get(name, "") for name in ("content", "old_text")}
+        write = change(call, target, lambda: memory.plan(target, arguments["action"], **texts))
+        entries, usage = memory.entries(target), memory.usage(target)
+        if isinstance(write, Result):
+            shown = [safe_to_show(entry, "entry", target) for entry in entries]
+            content = {**write.content, "current_entries": shown, "usage": usage}
+            return msgspec.structs.replace(write, content=content)
+        about = {"target": target, "usage": usage, "entry_count": len(entries)}
+        return worked(success=True, done=True, **about, message=f"Entry {DONE[write.action]}.")
+
+    def list_skills(_call: Invocation) -> Result:
+        listed = skills.list()
+        rows = [
+            {
+                "name": skill.name,
+                "description": safe_to_show(skill.description, "description", skill.path),
+                "category": skill.category,
+            }
+            for skill in listed
+        ]
+        categories = sorted({skill.category for skill in listed if skill.category})
+        return worked(success=True, skills=rows, categories=categories, count=len(rows))
+
+    def view_skill(call: Invocation) -> Result:
+        name, file = call.arguments["name"], call.arguments.get("file_path") or SKILL_FILE
+        try:
+            skill, content, files = skills.get(name), skills.view(name, file), skills.files(name)
+        except JourneymanError as error:
+            return failed(str(error), success=False)
+        path = f"{skill.path}/{file}"
+        viewed(path)
+        more = {"description": skill.description, "linked_files": list(files)}
+        if file != SKILL_FILE:
+            more = {"file": file}
+        return worked(success=True, name=skill.name, path=path, content=content, **more)
+
+    def manage_skill(call: Invocation) -> Result:
+        write = change(call, "skill", lambda: _plan(skills, call.arguments))
+        if isinstance(write, Result):
+            return write
+        message = f"Skill '{call.arguments['name']}' {_SKILL_MESSAGES[write.action]}."
+        made = {"action": write.action, "summary": write.summary}
+        return worked(success=True, message=message, path=write.path, _change=made)
+
     return (
         Tool(
             name="memory",
             description=_MEMORY_DESCRIPTION,
             parameters=_MEMORY,
-            run=lambda invocation: _memory(knowledge.memory, change, invocation),
+            run=change_memory,
             risk="knowledge",
             teaches=False,
         ),
@@ -108,7 +155,7 @@ def knowledge_tools(
             name="skills_list",
             description="List the skills: what they are called and what they are for.",
             parameters=parameters(),
-            run=lambda _invocation: _list(skills),
+            run=list_skills,
             risk="recall",
             teaches=False,
         ),
@@ -120,85 +167,19 @@ def knowledge_tools(
                 name=_NAME,
                 file_path=text("one of its files in references/, templates/, scripts/ or assets/"),
             ),
-            run=lambda invocation: _view(skills, viewed, invocation),
+            run=view_skill,
             risk="recall",
             teaches=False,
         ),
         Tool(
             name="skill_manage",
-            description=(
-                "Keep how something is done that took several tries and will come again. "
-                "Prefer to patch a skill that is there; read it first."
-            ),
+            description=_MANAGE_DESCRIPTION,
             parameters=_MANAGE,
-            run=lambda invocation: _manage(skills, change, invocation),
+            run=manage_skill,
             risk="knowledge",
             teaches=False,
         ),
     )
-
-
-_Change = Callable[[Invocation, WriteKind, Callable[[], Write]], Write | Result]
-
-
-def _memory(memory: Memory, change: _Change, invocation: Invocation) -> Result:
-    arguments = invocation.arguments
-    target: Target = arguments["target"]
-    texts = {name: arguments.get(name, "") for name in ("content", "old_text")}
-    write = change(invocation, target, lambda: memory.plan(target, arguments["action"], **texts))
-    entries = memory.entries(target)
-    usage = memory.usage(target)
-    if isinstance(write, Result):
-        shown = [safe_to_show(entry, "entry", target) for entry in entries]
-        content = {**write.content, "current_entries": shown, "usage": usage}
-        return msgspec.structs.replace(write, content=content)
-    message, count = f"Entry {_MEMORY_MESSAGES[write.action]}.", len(entries)
-    return worked(
-        success=True, done=True, target=target, usage=usage, entry_count=count, message=message
-    )
-
-
-def _list(skills: Skills) -> Result:
-    listed = skills.list()
-    return worked(
-        success=True,
-        skills=[
-            {
-                "name": skill.name,
-                "description": safe_to_show(skill.description, "description", skill.path),
-                "category": skill.category,
-            }
-            for skill in listed
-        ],
-        categories=sorted({skill.category for skill in listed if skill.category}),
-        count=len(listed),
-    )
-
-
-def _view(skills: Skills, viewed: Callable[[str], None], invocation: Invocation) -> Result:
-    name, file = invocation.arguments["name"], invocation.arguments.get("file_path") or None
-    try:
-        skill = skills.get(name)
-        content = skills.view(name, file)
-        files = skills.files(name)
-    except JourneymanError as error:
-        return failed(str(error), success=False)
-    path = f"{skill.path}/{file or SKILL_FILE}"
-    viewed(path)
-    more: dict[str, Any] = {"description": skill.description, "linked_files": list(files)}
-    if file not in (None, SKILL_FILE):
-        more = {"file": file}
-    return worked(success=True, name=skill.name, path=path, content=content, **more)
-
-
-def _manage(skills: Skills, change: _Change, invocation: Invocation) -> Result:
-    arguments = invocation.arguments
-    write = change(invocation, "skill", lambda: _plan(skills, arguments))
-    if isinstance(write, Result):
-        return write
-    message = f"Skill '{arguments['name']}' {_SKILL_MESSAGES[write.action]}."
-    made = {"action": write.action, "summary": write.summary}
-    return worked(success=True, message=message, path=write.path, _change=made)
 
 
 def _plan(skills: Skills, arguments: dict[str, Any]) -> Write:

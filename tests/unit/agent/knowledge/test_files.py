@@ -42,16 +42,6 @@ def test_files_and_folders_are_private_to_the_owner(tmp_path: Path) -> None:
     assert (mode(home), mode(home.parent)) == (0o700, 0o700)
 
 
-def test_rewriting_a_script_keeps_it_executable(tmp_path: Path) -> None:
-    script = tmp_path / "skills" / "a" / "scripts" / "go.sh"
-    script.parent.mkdir(parents=True)
-    script.write_text("old")
-    script.chmod(0o755)
-    commit(tmp_path, skill_write("skills/a/scripts/go.sh", "old", "new"))
-    assert script.read_text() == "new"
-    assert mode(script) == 0o755
-
-
 @table("found", ["other", None], ids=["changed", "deleted"])
 def test_concurrent_change_is_not_overwritten(tmp_path: Path, found: str | None) -> None:
     home = tmp_path / str(found)
@@ -92,8 +82,8 @@ class TestContainment:
         (home / "skills" / "linked").symlink_to(other)
         (home / "skills" / "a").mkdir()
         (home / "skills" / "a" / "SKILL.md").symlink_to(other / "SKILL.md")
-        for name, reason in (("linked", "is not below"), ("a", "is a link")):
-            with pytest.raises(NotWritten, match=reason):
+        for name in ("linked", "a"):
+            with pytest.raises(NotWritten, match="is not below"):
                 commit(home, skill_write(f"skills/{name}/SKILL.md", "other", "mine"))
         assert files(other) == {"SKILL.md": "other"}
 

@@ -29,7 +29,7 @@ REFUSED = {
     "escape": ("red \x1b[31m", "U\\+001B"),
     "nul": ("a\x00b", "U\\+0000"),
     "lone carriage return": ("a\rb", "U\\+000D"),
-    "lone surrogate": ("half \ud83d", "lone surrogate"),
+    "lone surrogate": ("half \ud83d", "U\\+D83D"),
 }
 
 

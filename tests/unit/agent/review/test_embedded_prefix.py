@@ -25,7 +25,7 @@ def test_review_reuses_the_cached_prompt_of_the_turn(tmp_path: Path) -> None:
         rows = jm.sessions.usage(turn.session)
         main = [row for row in rows if row.task == ""]
         review = [row for row in rows if row.task == "background_review"]
-    assert turn.stop == "done"
+    assert turn.status == "done"
     assert review, "the turn was not reviewed"
     last, first = main[-1], review[0]
     prompt = (last.input_tokens or 0) + (last.cache_read_tokens or 0)

@@ -94,7 +94,7 @@ class Workbench:
             self.store, [*lines, says("Done.")], *self.tools, background_review=recorder
         )
         turn = agent.run_conversation(task)
-        assert turn.completed
+        assert turn.is_done
         self.traces.clear()
         return recorder.finished[0]
 
