@@ -381,7 +381,7 @@ class TestRisk:
                 return bool(ids)
 
             with desk(tmp_path, calls(self.COMMAND), says("It was denied."), **given) as jobs:
-                name = jobs.add(tools=["terminal"])
+                name = jobs.add(tools=["terminal"], risky="hold")
                 work = partial(jobs.jobs.run, name, terminal=jobs.heard.append)
                 running = threading.Thread(target=work)
                 running.start()

@@ -10,7 +10,7 @@ from tests.job_desk import desk
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
-from journeyman.jobs.runner import NO_USAGE
+from journeyman.agent.turn import NO_USAGE
 from journeyman.jobs.scheduler import LOST, heartbeat
 from journeyman.records import Tokens
 from journeyman.records.errors import UnknownJob, WrongInput
@@ -96,13 +96,6 @@ class TestLimits:
             run = jobs.run(**limit)
             assert (run.status, run.reason) == ("over_budget", NO_USAGE)
             assert len(jobs.asked) == 1
-
-    def test_extremely_long_answer_is_cut(self, tmp_path: Path) -> None:
-        with desk(tmp_path, says("word " * 400_000)) as jobs:
-            run = jobs.run()
-            assert run.status == "ok"
-            assert len(run.answer) < 110_000
-            assert "1,999,999 characters" in run.answer or "2,000,000 characters" in run.answer
 
 
 class TestReplace:

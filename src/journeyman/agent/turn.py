@@ -27,6 +27,11 @@ StopReason = Literal[
 the same calls with the same results, the context window was full, the model was unavailable, the
 last reply was cut off, or the model returned an empty reply."""
 
+NO_USAGE = (
+    "The model's server does not report its token usage, so the limit on tokens or cost cannot be "
+    "enforced. The run was stopped after the first request; limit --turns and --seconds instead."
+)
+
 END_REASONS: dict[StopReason, str] = {
     "done": "agent_stop",
     "turns": "max_turns",
@@ -93,6 +98,9 @@ class TurnBudget:
         sentence about it.
         """
         limits, tokens, cost = self.limits, self.tokens or 0, self.cost_usd or 0.0
+        is_limited = limits.tokens is not None or limits.cost_usd is not None
+        if is_limited and self.api_calls and self.tokens is None:
+            return "tokens", NO_USAGE
         if self.is_out_of_time:
             return "time", f"The limit of {limits.seconds:g} seconds is reached."
         if limits.turns is not None and self.api_calls >= limits.turns:

@@ -91,7 +91,8 @@ class Jobs:
             }
             default_zone = self._settings.timezone or machine_zone(self._runner.environment)
         else:
-            defaults = {option: getattr(old, option) for option in lifecycle.OPTIONS}
+            kept = lifecycle.kept_options(old, options)
+            defaults = {option: getattr(old, option) for option in kept}
             default_zone = old.schedule.timezone
             prompt = prompt if prompt.strip() else old.prompt
         if not prompt.strip():
@@ -109,6 +110,8 @@ class Jobs:
             next_run_at=next_occurrence(parsed.schedule, now),
         )
         check_destinations(job.deliver)
+        if old is None and "runner" not in options:
+            job = updated(job, runner=self._runner.choose_runner(job))
         self._runner.check_definition(job)
         if old is None:
             self._repository.add(job)
@@ -167,7 +170,9 @@ class Jobs:
                     f"{job.schedule.text!r}{times}. Set another schedule: journeyman jobs add "
                     f"SCHEDULE PROMPT --name {job.name} --replace"
                 )
-            return updated(job, state="scheduled", next_run_at=after, failures=0, remark="")
+            return updated(
+                job, state="scheduled", next_run_at=after, held_since=None, failures=0, remark=""
+            )
 
         return self._repository.change(name, change)
 

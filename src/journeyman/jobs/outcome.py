@@ -1,4 +1,4 @@
-"""Determines the outcome of a run from the end of the turn, the `finish` tool and the answer."""
+"""Determines the outcome of a run from how its runner ended, the `finish` tool and the answer."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,7 +7,9 @@ from typing import Literal
 from msgspec import Struct
 
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
-from journeyman.agent.turn import StopReason
+from journeyman.hosts.pages import PAGES
+from journeyman.hosts.runner import RunResult
+from journeyman.hosts.runner import RunStatus as StopReason
 from journeyman.jobs.prompt import SILENT
 from journeyman.records.job import RunStatus
 from journeyman.text.truncation import truncate
@@ -28,6 +30,10 @@ _STOP_OUTCOMES: Mapping[StopReason, tuple[RunStatus, str]] = {
     "repeating": ("failed", "The agent kept repeating the same calls."),
     "cut": ("failed", "The model's reply was cut off."),
     "empty": ("failed", NO_ANSWER),
+    "failed": ("failed", "The agent's program failed."),
+    "not_logged_in": ("failed", "The agent's program is not logged in."),
+    "rate_limited": ("failed", "The model's provider refused more requests for now."),
+    "not_installed": ("failed", "The agent's program is not installed."),
 }
 
 _BLANKS = " \t\r\n\ufeff\u200b\u2060"
@@ -41,6 +47,7 @@ _SCRIPT_FAILED = re.compile(
 """At the beginning of a line."""
 _MAX_REASON = 300
 _MAX_SUMMARY = 20_000
+_MAX_ANSWER = 100_000
 
 
 class FinishReport(Struct, frozen=True, kw_only=True):
@@ -94,16 +101,16 @@ class Outcome(Struct, frozen=True, kw_only=True):
     answer: str = ""
 
 
-def determine_outcome(
-    *, stop: StopReason, answer: str, note: str, report: FinishReport | None = None
-) -> Outcome:
-    """Return the outcome of a run. `note` comes from the turn, `report` from the agent."""
-    answer = answer.strip(_BLANKS)
+def determine_outcome(result: RunResult, report: FinishReport | None = None) -> Outcome:
+    """Return the outcome of a run from the result of its runner and the agent's own report. An
+    excessively long answer is cut; the session has it all.
+    """
+    stop, answer = result.status, result.text.strip(_BLANKS)
+    if len(answer) > _MAX_ANSWER:
+        cut = f"[… cut here: the answer has {len(answer):,} characters …]"
+        answer = f"{answer[:_MAX_ANSWER]}\n{cut}"
     if stop != "done" and not (stop == "empty" and report):
-        status, default = _STOP_OUTCOMES[stop]
-        # The turn does not know whether a person or the operating system stopped it.
-        reason = default if stop == "interrupted" else note.strip() or default
-        return Outcome(status=status, reason=reason, answer=answer)
+        return Outcome(status=_STOP_OUTCOMES[stop][0], reason=_stop_reason(result), answer=answer)
     if _is_silent(answer):
         return Outcome(status="silent")
     if reason := _script_failure(answer):
@@ -119,6 +126,21 @@ def determine_outcome(
         return Outcome(status="failed", reason=NO_ANSWER)
     text = _without_silent(answer)
     return Outcome(status="ok", remarks=(SILENT_WITH_TEXT,) if text != answer else (), answer=text)
+
+
+def _stop_reason(result: RunResult) -> str:
+    """Return why a run was not done: the runner's own words, and of a host also what to do."""
+    default, said = _STOP_OUTCOMES[result.status][1], result.reason.strip()
+    if result.status == "interrupted" or not said:
+        return default  # the runner does not know whether a person or the system stopped it
+    page = next((page for page in PAGES.values() if page.name == result.runner), None)
+    if page is None or result.status == "not_installed":
+        return said
+    if result.status == "not_logged_in":
+        return f"{page.title} is not logged in: {said} To log in: {page.log_in}"
+    if result.status == "rate_limited":
+        return f"{page.title} has to wait: {said} The job runs again when it is next due."
+    return f"{page.title}: {said}" if _STOP_OUTCOMES[result.status][0] == "failed" else said
 
 
 def _script_failure(answer: str) -> str:

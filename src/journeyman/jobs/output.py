@@ -66,7 +66,7 @@ def _metadata(job: Job, run: Run) -> Iterator[tuple[str, str]]:
     yield "schedule", job.schedule.said or job.schedule.text
     yield "started by", run.trigger
     yield "due", "" if run.due_at is None else time(run.due_at)
-    yield "earlier times missed", str(run.missed or "")
+    yield "due times missed", str(run.missed or "")
     yield "started", time(run.started_at)
     if run.ended_at is not None:
         yield "ended", time(run.ended_at)

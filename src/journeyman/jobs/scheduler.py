@@ -3,6 +3,7 @@ of the claim ensures that nothing runs twice; the lease only keeps schedulers ap
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -115,12 +116,13 @@ def in_thread(work: Callable[[], None]) -> None:
 
 
 class _ActiveRun(Struct, kw_only=True):
-    """A run in this process, started at `began` on its timer."""
+    """A run in this process, started at `began` on its timer, and the due times missed before."""
 
     job: Job
     run: Run
     began: float
     blocked: str
+    missed: Run | None
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -265,9 +267,9 @@ class Scheduler:
 
     def _start_run(self, job: Job, now: float) -> bool:
         assert job.next_run_at is not None
-        blocked = ""
+        blocked, first = "", min(job.held_since or math.inf, job.next_run_at)
         try:
-            slot, missed = latest_due(job.schedule, job.next_run_at, now)
+            slot, missed = latest_due(job.schedule, first, now)
             after = lifecycle.advance(job, slot)
             skipped = lifecycle.advance(job, slot, counts_run=False)
         except WrongInput as error:  # a time zone that this machine does not know
@@ -279,13 +281,14 @@ class Scheduler:
             trigger="late" if missed or now - slot > LATE_S else "schedule",
             started_at=now,
             due_at=slot,
-            missed=missed,
             holder=self.holder,
         )
-        until = now + ALIVE_S
-        if not self.jobs.claim(job, run, then=after, skipped=skipped, alive_until=until):
+        record = self._missed(job, run, first, missed) if missed else None
+        if not self.jobs.claim(
+            job, run, then=after, skipped=skipped, alive_until=now + ALIVE_S, missed=record
+        ):
             return False
-        active = _ActiveRun(job=after, run=run, began=self.timer(), blocked=blocked)
+        active = _ActiveRun(job=after, run=run, began=self.timer(), blocked=blocked, missed=record)
         self._active[run.id] = active
         try:
             self.start(lambda: self._run(active))
@@ -293,15 +296,24 @@ class Scheduler:
             self._forget(run.id)
             self._end(run, "failed", f"The run could not be started: {error}.")
             return False
-        late = ", late" if run.trigger == "late" else ""
-        times = "1 missed time" if missed == 1 else f"{missed:,} missed times"
-        also = f", also for {times}" if missed else ""
-        self._report(f"{job.name} starts{late}{also}.")
+        self._report(f"{job.name} starts{', late' if run.trigger == 'late' else ''}.")
         return True
+
+    def _missed(self, job: Job, run: Run, first: float, count: int) -> Run:
+        """Return the record of the due times from `first` on that are given up for a run."""
+        last = next(iter(self.jobs.runs(job.id, limit=1)), None)
+        reason = "no scheduler was running, or it had too much to do"
+        if job.held_since is not None:
+            reason = "the job was held after failures"
+        elif last is not None and (last.ended_at or 0.0) > first:
+            reason = "the previous run was still going"
+        return lifecycle.missed_record(job, run, first, count, reason)
 
     def _run(self, active: _ActiveRun) -> None:
         job, run = active.job, active.run
         try:
+            if active.missed is not None:
+                self.jobs.amend(self.runner.announce(job, active.missed))
             if active.blocked:
                 blocked = end_run(run, "blocked", active.blocked, self.clock())
                 done = self.runner.announce(apply_result(job, blocked, self.clock()), blocked)
@@ -376,4 +388,4 @@ def describe_holder(holder: str) -> str:
 def _reschedule(job: Job, *, expected: Job, to: float) -> Job:
     """Return a job with another next run time, unless it has changed meanwhile."""
     is_unchanged = (job.state, job.next_run_at) == (expected.state, expected.next_run_at)
-    return replace(job, next_run_at=to) if is_unchanged else job
+    return replace(job, next_run_at=to, held_since=None) if is_unchanged else job

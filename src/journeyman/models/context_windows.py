@@ -63,7 +63,7 @@ def find_context_tokens(
             tokens = _find_at_endpoint(name, url, fetch)
     except (http.InvalidURL, ValueError):  # an address or a key that no request can carry
         tokens = None
-    return tokens or _find_in_price_data(name, url)
+    return tokens or known_context_tokens(name, url)
 
 
 def _find_at_endpoint(name: str, url: str, fetch: _Fetch) -> int | None:
@@ -132,8 +132,10 @@ def _plausible(value: object) -> int | None:
     return None
 
 
-def _find_in_price_data(name: str, url: str) -> int | None:
-    """Return the window at the provider with this address, or at the model's maker."""
+def known_context_tokens(name: str, url: str = "") -> int | None:
+    """Return the context window of a model in tokens by the price data, which list it at the
+    provider with this address or at the model's maker.
+    """
     for model, address in ((name, url), (name, None), (name.rpartition("/")[2], None)):
         with suppress(LookupError):
             _, entry = _price_data().find_provider_model(model, None, None, address)

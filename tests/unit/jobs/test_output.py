@@ -63,7 +63,7 @@ def test_file_contains_everything(tmp_path: Path) -> None:
 - schedule: every day at 9
 - started by: late
 - due: 2027-01-15 08:59:00+01:00
-- earlier times missed: 2
+- due times missed: 2
 - started: 2027-01-15 09:00:00+01:00
 - ended: 2027-01-15 09:00:12+01:00
 - seconds: 12.3
