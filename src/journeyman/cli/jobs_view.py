@@ -83,7 +83,9 @@ def show_checked(console: Console, checked: "JobCheck") -> None:
 def scheduler_line(leading: "SchedulerStatus") -> str:
     if not leading.is_alive:
         return "No scheduler is running, so no job runs. To start one: journeyman jobs serve"
-    return readable(f"A scheduler is running: {leading.shown}.")
+    from journeyman.jobs.scheduler import describe_holder  # noqa: PLC0415 - as above
+
+    return readable(f"A scheduler is running: {describe_holder(leading.holder)}.")
 
 
 def show_list(

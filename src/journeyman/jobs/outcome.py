@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
-from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
+from journeyman.agent.tools.tool import Invocation, Result, Tool, parameters, text, worked
 from journeyman.hosts.pages import PAGES
 from journeyman.hosts.runner import RunResult
 from journeyman.hosts.runner import RunStatus as StopReason
@@ -19,30 +19,20 @@ NO_ANSWER = "The agent gave no answer."
 NO_REASON = "The agent reported a failure without a reason."
 SILENT_WITH_TEXT = "The answer had [SILENT] and other text; the text is delivered."
 
-_STOP_OUTCOMES: Mapping[StopReason, tuple[RunStatus, str]] = {
-    "turns": ("over_budget", "The limit on requests to the model was reached."),
-    "tokens": ("over_budget", "The token limit was reached."),
-    "cost": ("over_budget", "The cost limit was reached."),
-    "time": ("timed_out", "The time limit was reached."),
-    "interrupted": ("interrupted", "The run was stopped."),
-    "model_failed": ("failed", "The model did not respond."),
-    "context_full": ("failed", "The conversation does not fit the model's context window."),
-    "repeating": ("failed", "The agent kept repeating the same calls."),
-    "cut": ("failed", "The model's reply was cut off."),
-    "empty": ("failed", NO_ANSWER),
-    "failed": ("failed", "The agent's program failed."),
-    "not_logged_in": ("failed", "The agent's program is not logged in."),
-    "rate_limited": ("failed", "The model's provider refused more requests for now."),
-    "not_installed": ("failed", "The agent's program is not installed."),
+_STATUSES: Mapping[StopReason, RunStatus] = {
+    "turns": "over_budget",
+    "tokens": "over_budget",
+    "cost": "over_budget",
+    "time": "timed_out",
+    "interrupted": "interrupted",
 }
+"""Of a run that was not done; all others failed."""
 
 _BLANKS = " \t\r\n\ufeff\u200b\u2060"
 _MARKUP = "`'\"*_~“”‘’«»"
 _FENCE_LANGUAGE = re.compile(r"\A```\w+(?=\n)")
 _SCRIPT_FAILED = re.compile(
-    r"^[ \t#*_`'\"“-]*\[\s*SCRIPT[ _-]?FAILED\s*:?(?P<inside>[^\]\n]*)\](?P<rest>[^\n]*)"
-    r"(?P<next>(?:\n+[^\n]+)?)",
-    re.MULTILINE | re.IGNORECASE,
+    r"^[ \t#*_`'\"“-]*\[\s*SCRIPT[ _-]?FAILED\b", re.MULTILINE | re.IGNORECASE
 )
 """At the beginning of a line."""
 _MAX_REASON = 300
@@ -50,10 +40,13 @@ _MAX_SUMMARY = 20_000
 _MAX_ANSWER = 100_000
 
 
+FinishStatus = Literal["done", "failed", "nothing_to_do"]
+
+
 class FinishReport(Struct, frozen=True, kw_only=True):
     """The agent's own report on its work."""
 
-    status: Literal["done", "failed", "nothing_to_do"]
+    status: FinishStatus
     summary: str
 
 
@@ -68,24 +61,15 @@ def finish_tool(on_finish: Callable[[FinishReport], None]) -> Tool:
     return Tool(
         name=FINISH,
         description="Say how the job went. Call it once, when all the work is over.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "status": {
-                    "type": "string",
-                    "enum": ["done", "failed", "nothing_to_do"],
-                    "description": "done: the job is done. failed: it is not, or something that "
-                    "it needs did not work. nothing_to_do: there is nothing new to report, and "
-                    "nothing is delivered.",
-                },
-                "summary": {
-                    "type": "string",
-                    "description": "What was done or found; if it failed, why, in one line.",
-                },
-            },
-            "required": ["status", "summary"],
-            "additionalProperties": False,
-        },
+        parameters=parameters(
+            *("status", "summary"),
+            status=text(
+                "done: the job is done. failed: it is not, or something that it needs did not "
+                "work. nothing_to_do: there is nothing new to report; nothing is delivered.",
+                *get_args(FinishStatus),
+            ),
+            summary=text("What was done or found; if it failed, why, in one line."),
+        ),
         run=run,
         risk="report",
         teaches=False,
@@ -110,7 +94,8 @@ def determine_outcome(result: RunResult, report: FinishReport | None = None) -> 
         cut = f"[… cut here: the answer has {len(answer):,} characters …]"
         answer = f"{answer[:_MAX_ANSWER]}\n{cut}"
     if stop != "done" and not (stop == "empty" and report):
-        return Outcome(status=_STOP_OUTCOMES[stop][0], reason=_stop_reason(result), answer=answer)
+        status = _STATUSES.get(stop, "failed")
+        return Outcome(status=status, reason=_stop_reason(result), answer=answer)
     if _is_silent(answer):
         return Outcome(status="silent")
     if reason := _script_failure(answer):
@@ -124,23 +109,25 @@ def determine_outcome(result: RunResult, report: FinishReport | None = None) -> 
         answer = max(answer, report.summary, key=len)
     if not answer:
         return Outcome(status="failed", reason=NO_ANSWER)
-    text = _without_silent(answer)
-    return Outcome(status="ok", remarks=(SILENT_WITH_TEXT,) if text != answer else (), answer=text)
+    told = answer.removeprefix(SILENT).removesuffix(SILENT).strip(_BLANKS)
+    return Outcome(status="ok", remarks=(SILENT_WITH_TEXT,) if told != answer else (), answer=told)
 
 
 def _stop_reason(result: RunResult) -> str:
     """Return why a run was not done: the runner's own words, and of a host also what to do."""
-    default, said = _STOP_OUTCOMES[result.status][1], result.reason.strip()
-    if result.status == "interrupted" or not said:
-        return default  # the runner does not know whether a person or the system stopped it
+    status, said = result.status, result.reason.strip()
+    if status == "interrupted":
+        return "The run was stopped."  # the runner does not know whether a person stopped it
+    if not said:
+        return NO_ANSWER if status == "empty" else f"The run ended: {status.replace('_', ' ')}."
     page = next((page for page in PAGES.values() if page.name == result.runner), None)
-    if page is None or result.status == "not_installed":
+    if page is None or status in ("not_installed", *_STATUSES):
         return said
-    if result.status == "not_logged_in":
-        return f"{page.title} is not logged in: {said} To log in: {page.log_in}"
-    if result.status == "rate_limited":
-        return f"{page.title} has to wait: {said} The job runs again when it is next due."
-    return f"{page.title}: {said}" if _STOP_OUTCOMES[result.status][0] == "failed" else said
+    if status == "not_logged_in":
+        return f"{page.title} is not logged in: {said.rstrip('.')}. To log in: {page.log_in}"
+    if status == "rate_limited":
+        return f"{page.title} has to wait: {said.rstrip('.')}. The job runs when it is next due."
+    return f"{page.title}: {said}"
 
 
 def _script_failure(answer: str) -> str:
@@ -148,11 +135,8 @@ def _script_failure(answer: str) -> str:
     match = _SCRIPT_FAILED.search(answer)
     if not match:
         return ""
-    for part in ("rest", "inside", "next"):
-        reason = match[part].strip(" \t\n*_`'\"“”:：–—-")
-        if reason:
-            return truncate(reason, _MAX_REASON)
-    return NO_REASON
+    lines = (line.strip(_MARKUP + " \t[]:：–—-") for line in answer[match.end() :].splitlines())
+    return truncate(next(filter(None, lines), NO_REASON), _MAX_REASON)
 
 
 def _is_silent(answer: str) -> bool:
@@ -160,16 +144,3 @@ def _is_silent(answer: str) -> bool:
     if SILENT not in answer:
         return False
     return _FENCE_LANGUAGE.sub("", answer).replace(SILENT, "").strip(_BLANKS + _MARKUP + ".") == ""
-
-
-def _without_silent(answer: str) -> str:
-    """Return the answer without a silent marker at either end, and without the markup around it."""
-    before, marker, after = answer.partition(SILENT)
-    markup = before.strip(_BLANKS)
-    if marker and not markup.strip(_MARKUP):
-        answer = after.lstrip(_BLANKS).removeprefix(markup).lstrip(_BLANKS + ".:")
-    before, marker, after = answer.rpartition(SILENT)
-    markup = after.strip(_BLANKS + ".")
-    if marker and not markup.strip(_MARKUP):
-        answer = before.rstrip(_BLANKS).removesuffix(markup).rstrip(_BLANKS)
-    return answer

@@ -29,6 +29,7 @@ from journeyman.jobs.monitor import RunMonitor
 from journeyman.jobs.outcome import finish_tool
 from journeyman.jobs.prompt import Runtime, runtime_block
 from journeyman.jobs.scripts import check_script_name, resolve_script
+from journeyman.jobs.time_zones import get_zone
 from journeyman.models.factory import endpoint, is_in_process, make_model
 from journeyman.models.model import Model
 from journeyman.records.errors import JobBlocked, WrongInput
@@ -104,6 +105,7 @@ class RunPreparer:
 
     def prepare(self, job: Job, monitor: RunMonitor) -> PreparedRun:
         """Find and check everything a run needs. Raise WrongInput, BadSetting or MissingPart."""
+        get_zone(job.schedule.timezone)  # it may be unknown to this machine
         if not Path(job.workdir).is_dir():
             raise JobBlocked(
                 f"The job works in {job.workdir}, which is not a folder. Create it, or change the "
@@ -125,7 +127,7 @@ class RunPreparer:
         request = RunRequest(prompt=job.prompt, folder=Path(job.workdir), model=job.model)
         window = page.window(request, self.environment)
         model = f"{job.model} in {page.title}" if job.model else f"{page.title}'s model"
-        place = f"the window of the model in the settings of {page.title}"
+        place = f"it in the settings of {page.title}"
         remarks = check_window(
             window, minimum=self.settings.jobs.min_context, model=model, place=place
         )

@@ -188,18 +188,15 @@ class TestDueTimes:
         assert ticks == [2, 0, 2, 0, 1, 0, 0, 0]
         assert [name for name, *_ in office.begun] == ["job4", "job3", "job2", "job1", "job0"]
 
-    def test_unknown_time_zone_blocks_only_its_job(self, office: Office) -> None:
+    def test_unknown_time_zone_delays_only_its_job(self, office: Office) -> None:
         nowhere = Schedule(text="", kind="cron", timezone="Nowhere/Nothing", cron="0 9 * * *")
         office.add("odd", schedule=nowhere, next_run_at=NOW)
         office.add()
         office.at(1)
         scheduler = office.scheduler()
         scheduler.tick()
-        assert [name for name, *_ in office.begun] == ["job"]
-        (told,) = office.announced
-        assert told[:2] == ("odd", "blocked")
-        assert "Nowhere/Nothing" in told[2]
-        assert (office.job("odd").state, office.job("odd").failures) == ("scheduled", 1)
+        assert {name for name, *_ in office.begun} == {"job", "odd"}
+        assert office.job("odd").state == "scheduled"
         assert office.job("odd").next_run_at == office.now + 600
 
     def test_failing_job_is_held(self, office: Office) -> None:
