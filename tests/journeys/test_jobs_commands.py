@@ -194,7 +194,7 @@ BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
     (UnknownJob, "No job is named", ("show", "nothing")),
     (UnknownJob, "No job is named", ("pause", "nothing")),
     (UnknownJob, "No job is named", ("remove", "nothing", "--forever", "--yes")),
-    (UnknownJob, "No job is named", ("add", *DAILY, "--name", "nothing", "--replace")),
+    (UnknownJob, "no job 'nothing' to replace", ("add", *DAILY, "--name", "nothing", "--replace")),
     (WrongInput, "The schedule 'sometimes' cannot be used", ("add", "sometimes", "x")),
     (WrongInput, "is in the past", ("add", "2020-01-01T09:00", "x")),
     (WrongInput, "There is no time zone", ("add", *DAILY, "--timezone", "Berlin")),
@@ -211,6 +211,8 @@ BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
     (WrongInput, "not a folder", ("add", *DAILY, "--workspace", "absent")),
     (WrongInput, "number 1 is not valid", ("add", *DAILY, "--deliver", "somewhere")),
     (WrongInput, "absolute path", ("add", *DAILY, "--deliver", "file:answers.md")),
+    (WrongInput, "its own settings", ("add", *DAILY, "--with", "codex", "--tool", "patch")),
+    (click.UsageError, "--with", ("add", *DAILY, "--with", "cursor")),
     (click.UsageError, "--workers", ("serve", "--workers", "0")),
 )
 

@@ -15,6 +15,7 @@ from tests.host_service import TASK
 from tests.hosts import PUSH, HostHome, WatchedServer
 from tests.job_desk import Clock
 from tests.journeys.test_run_hosts import ENGINES, Engine, home_for
+from tests.waiting import until
 
 from journeyman import Journeyman
 from journeyman.hosts.pages import PAGES
@@ -180,6 +181,26 @@ def test_several_jobs_at_once(name: str, tmp_path: Path) -> None:
         ("ok", f"Done {number}.") for number in range(3)
     ], runs
     assert jobs.home.ran == {"run0", "run1", "run2"}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_scheduler_of_its_own_runs_a_job_once(name: str, tmp_path: Path) -> None:
+    engine, answers = ENGINES[name], tmp_path / "answers.md"
+    home = home_for(tmp_path, engine)
+    with ScriptedServer({TASK: [engine.reply("touch made.ran"), says("It is done.")]}) as model:
+        environ = engine.environ(home, model)
+        options = ("--with", name, "--access", engine.access, "--deliver", f"file:{answers}")
+        work = ("--name", "notes", "--workspace", home.work)
+        home.command("jobs", "add", "in 1s", TASK, *work, *options, **environ)
+        serving = home.command.start("jobs", "serve", **environ)
+        until(lambda: "notes: " in serving.printed)
+        serving.signal(signal.SIGTERM)
+        serving.wait(code=0)
+    assert answers.read_text().count("It is done.") == 1
+    assert home.ran == {"made"}
+    shown = home.command.json("jobs", "show", "notes")
+    assert shown["job"]["runner"] == name
+    assert [run["status"] for run in shown["runs"]] == ["ok"]
 
 
 LOGINS: dict[str, Callable[[dict[str, str]], None]] = {

@@ -2,6 +2,8 @@
 says is told.
 """
 
+import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 from tests.client_runs import processes_of
 from tests.job_desk import Desk, desk
+from tests.program import Command
+from tests.waiting import until
 
 from journeyman.plugin.runs import HostRuns
 from journeyman.records.errors import BadSetting, WrongInput
@@ -48,6 +52,19 @@ def test_a_host_that_hangs_ends_with_its_children(tmp_path: Path) -> None:
     assert "timed out" in jobs.heard[0]
     assert name
     assert [*processes_of(name)] == []
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="the system has no setpriv")
+def test_a_host_ends_with_a_scheduler_that_is_killed(tmp_path: Path) -> None:
+    program = "#!/bin/sh\necho $JOURNEYMAN_RUN > run\nexec sleep 999\n"
+    with host_desk(tmp_path, program) as jobs:
+        jobs.add(schedule="every 1m")
+        mark, path = jobs.workdir / "run", f"{tmp_path / 'bin'}:/usr/bin:/bin"
+        command = Command(tmp_path).start("--home", jobs.home, "jobs", "run", "watch", PATH=path)
+        until(lambda: mark.exists() and mark.read_text())
+        command.signal(signal.SIGKILL)
+        command.wait()
+        until(lambda: not [*processes_of(mark.read_text().strip())])
 
 
 def test_task_comes_first_and_the_runtime_after_it(tmp_path: Path) -> None:
