@@ -15,6 +15,7 @@ from tests.host_service import TASK
 from tests.hosts import PUSH, HostHome, WatchedServer
 from tests.job_desk import Clock
 from tests.journeys.test_run_hosts import ENGINES, Engine, home_for
+from tests.model_server import ModelServer, sends
 from tests.waiting import until
 
 from journeyman import Journeyman
@@ -223,3 +224,30 @@ def test_failures_say_what_to_do(name: str, tmp_path: Path) -> None:
     assert not_logged_in.reason.startswith(f"{page.title} is not logged in: ")
     assert not_logged_in.reason.endswith(f"To log in: {page.log_in}")
     assert page.install in not_installed.reason
+
+
+PATHS = {"claude-code": "/v1/messages?beta=true", "codex": "/v1/responses"}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_rate_limit_is_told(name: str, tmp_path: Path) -> None:
+    page = next(page for page in PAGES.values() if page.name == name)
+    error = {"type": "rate_limit_error", "message": "Come back at noon."}
+    with (
+        ScriptedServer({}) as unused,
+        desk(tmp_path, name, unused) as jobs,
+        ModelServer() as server,
+    ):
+        server.pages[PATHS[name]] = sends({"type": "error", "error": error}, status=429)
+        if name == "claude-code":
+            jobs.environ |= {"ANTHROPIC_BASE_URL": server.root_url, "CLAUDE_CODE_MAX_RETRIES": "1"}
+        else:
+            config = tmp_path / ".codex/config.toml"
+            text = config.read_text().replace(unused.base_url, server.base_url)
+            retries = "request_max_retries = 1\nstream_max_retries = 1\nwire_api"
+            config.write_text(text.replace("wire_api", retries))
+        run = jobs.run()
+    print(run.status, run.reason)
+    assert run.status == "failed"
+    assert run.reason.startswith(f"{page.title} has to wait: ")
+    assert run.reason.endswith("The job runs when it is next due.")

@@ -50,9 +50,13 @@ def unused_name(prompt: str, taken: Set[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
+def is_valid_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and not _ID_LIKE.fullmatch(name)
+
+
 def validate_name(name: str) -> str:
     """Return the name. Raise WrongInput if it is not valid."""
-    if not _NAME.fullmatch(name) or _ID_LIKE.fullmatch(name):
+    if not is_valid_name(name):
         raise WrongInput(
             f"A job cannot be called {name!r}. Use up to 60 letters, digits, dots and dashes, "
             "but not exactly eight characters from 0-9 and a-f, which would look like an id."

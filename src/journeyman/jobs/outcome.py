@@ -1,17 +1,21 @@
-"""Determines the outcome of a run from how its runner ended, the `finish` tool and the answer."""
+"""Watches a run of a job's agent, and determines its outcome from how its runner ended, the tool
+`finish` and the answer.
+"""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from journeyman.agent.agent import Agent
 from journeyman.agent.tools.tool import Invocation, Result, Tool, parameters, text, worked
 from journeyman.hosts.pages import PAGES
-from journeyman.hosts.runner import RunResult
+from journeyman.hosts.runner import RunBegan, RunCall, RunResult, RunStep
 from journeyman.hosts.runner import RunStatus as StopReason
 from journeyman.jobs.prompt import SILENT
-from journeyman.records.job import RunStatus
+from journeyman.records.job import Job, RunStatus
 from journeyman.text.truncation import truncate
 
 FINISH = "finish"
@@ -38,6 +42,9 @@ _SCRIPT_FAILED = re.compile(
 _MAX_REASON = 300
 _MAX_SUMMARY = 20_000
 _MAX_ANSWER = 100_000
+_MAX_REVIEW_S = 60.0
+"""How long to wait for the review of a run before the agent is closed."""
+_POLL_S = 0.2
 
 
 FinishStatus = Literal["done", "failed", "nothing_to_do"]
@@ -144,3 +151,51 @@ def _is_silent(answer: str) -> bool:
     if SILENT not in answer:
         return False
     return _FENCE_LANGUAGE.sub("", answer).replace(SILENT, "").strip(_BLANKS + _MARKUP + ".") == ""
+
+
+class RunMonitor:
+    """Monitors one run. `notices` receives lines for people."""
+
+    def __init__(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        self.session = ""
+        self.notices: list[str] = []
+        self._cancelled = cancelled
+        self._report: FinishReport | None = None
+        self._last_tool = ""
+
+    def on_finish(self, report: FinishReport) -> None:
+        """Store the agent's report on its work; the last one counts."""
+        self._report = report
+
+    def on_step(self, step: RunStep) -> None:
+        if isinstance(step, RunBegan):
+            self.session = step.session
+        elif isinstance(step, RunCall):
+            self._last_tool = step.call.tool
+
+    def wait_for_review(self, agent: Agent, timer: Callable[[], float]) -> None:
+        """Wait until the agent's review of the run is over, unless the run is cancelled."""
+        deadline = timer() + _MAX_REVIEW_S
+        while not self._cancelled() and timer() < deadline:
+            if agent.wait_for_review(_POLL_S):
+                return
+
+    def outcome(self, job: Job, result: RunResult) -> Outcome:
+        """Return the outcome of the run, with remarks on what happened in it."""
+        has_finished = self._report is not None and self._last_tool == FINISH
+        if has_finished and result.status in ("turns", "tokens", "cost"):
+            result = replace(result, status="done")  # only the closing message was missing
+        elif result.status == "time" and job.seconds is not None:
+            reason = f"The time limit of {job.seconds:g} seconds was reached."
+            result = replace(result, reason=reason)
+        outcome = determine_outcome(result, self._report)
+        notes = list(dict.fromkeys(self.notices))
+        if result.denied:
+            calls = "1 call was" if len(result.denied) == 1 else f"{len(result.denied)} calls were"
+            notes.append(f"{calls} refused.")
+        if job.cost_usd is not None and result.tokens.cost_usd is None and result.turns:
+            notes.append(
+                f"What the run cost is not known, so its limit of ${job.cost_usd:g} could not be "
+                "kept. Limit --tokens instead."
+            )
+        return replace(outcome, remarks=(*outcome.remarks, *notes))

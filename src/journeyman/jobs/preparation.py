@@ -25,8 +25,7 @@ from journeyman.jobs.guard import (
     is_simple,
     select_tools,
 )
-from journeyman.jobs.monitor import RunMonitor
-from journeyman.jobs.outcome import finish_tool
+from journeyman.jobs.outcome import RunMonitor, finish_tool
 from journeyman.jobs.prompt import Runtime, runtime_block
 from journeyman.jobs.scripts import check_script_name, resolve_script
 from journeyman.jobs.time_zones import get_zone

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 from journeyman.hosts.runner import RunLimits, RunRequest
 from journeyman.jobs.delivery import deliver, run_message
 from journeyman.jobs.lifecycle import apply_result
-from journeyman.jobs.monitor import RunMonitor
+from journeyman.jobs.outcome import RunMonitor
 from journeyman.jobs.output import write_output
 from journeyman.jobs.preparation import RunPreparer
 from journeyman.jobs.prompt import runtime_block, user_message
