@@ -194,7 +194,7 @@ def test_a_scheduler_of_its_own_runs_a_job_once(name: str, tmp_path: Path) -> No
         work = ("--name", "notes", "--workspace", home.work)
         home.command("jobs", "add", "in 1s", TASK, *work, *options, **environ)
         serving = home.command.start("jobs", "serve", **environ)
-        until(lambda: "notes: " in serving.printed)
+        until(answers.exists)
         serving.signal(signal.SIGTERM)
         serving.wait(code=0)
     assert answers.read_text().count("It is done.") == 1
