@@ -212,6 +212,7 @@ BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
     (WrongInput, "number 1 is not valid", ("add", *DAILY, "--deliver", "somewhere")),
     (WrongInput, "absolute path", ("add", *DAILY, "--deliver", "file:answers.md")),
     (WrongInput, "its own settings", ("add", *DAILY, "--with", "codex", "--tool", "patch")),
+    (WrongInput, "--tool", ("add", *DAILY, "--with", "journeyman", "--access", "read")),
     (click.UsageError, "--with", ("add", *DAILY, "--with", "cursor")),
     (click.UsageError, "--workers", ("serve", "--workers", "0")),
 )

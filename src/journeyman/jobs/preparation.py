@@ -80,6 +80,11 @@ class RunPreparer:
     def check_definition(self, job: Job) -> None:
         """Raise WrongInput or BadSetting for a definition that can never be valid."""
         if job.runner == OWN_RUNNER:
+            if job.access != "edit":
+                raise WrongInput(
+                    f"--access is for the agents of hosts; choose the tools of {OWN_RUNNER} with "
+                    "--tool."
+                )
             check_tools(job.tools, self.agents.builtin_tools())
             self.route(job)
         elif job.runner not in PAGES:
