@@ -5,8 +5,8 @@ repeatedly, and with two schedulers on one PostgreSQL.
 
 The scheduler, the store and the schedules are real; only the clock is fake, and the work is a line
 in a file. The due times of each job are computed independently here, day by day on the clocks of
-its time zone. Every due time must have exactly one run, on time, or be counted as missed by the
-next run if no scheduler could run it; no work is done twice, or by two schedulers at once. A
+its time zone. Every due time must have exactly one run, on time, or be recorded as missed when the
+next run starts, if no scheduler could run it; no work is done twice, or by two schedulers. A
 process is killed with SIGKILL at a random moment: before the claim, during the work, or before the
 end is stored. The number of violations is printed last.
 """
@@ -23,7 +23,7 @@ import tempfile
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -584,11 +584,18 @@ def hold(place: Place, planned: Sequence[Planned], downs: Sequence[Down]) -> Res
     diary = place.diary.read_text().splitlines()
     wrong, lines = read_diary(diary)
     runs: list[Run] = []
+    missed = 0
     with Store(place.url) as store:
         for one in planned:
             job = store.jobs.get(one.job.id)
-            own = sorted(store.jobs.runs(job.id), key=lambda run: run.due_at or 0.0)
-            wrong += [f"{job.name} {job.prompt!r}: {what}" for what in covered(one, own, downs)]
+            stored = store.jobs.runs(job.id)
+            own = sorted(
+                (run for run in stored if run.status != "missed"), key=lambda run: run.due_at or 0.0
+            )
+            given_up = {run.ended_at: run.missed for run in stored if run.status == "missed"}
+            missed += sum(given_up.values())
+            found = covered(one, own, given_up, downs)
+            wrong += [f"{job.name} {job.prompt!r}: {what}" for what in found]
             wrong += [f"{job.name} {job.prompt!r}: {what}" for what in stands(one, job, own)]
             wrong += [f"{job.name}: {what}" for run in own for what in told(run, lines)]
             runs += own
@@ -599,8 +606,8 @@ def hold(place: Place, planned: Sequence[Planned], downs: Sequence[Down]) -> Res
     holders = [run.holder for run in sorted(runs, key=lambda run: run.started_at)]
     return Result(
         runs=len(runs),
-        due=len(runs) + sum(run.missed for run in runs),
-        missed=sum(run.missed for run in runs),
+        due=len(runs) + missed,
+        missed=missed,
         interrupted=interrupted,
         kills=kills,
         handovers=sum(one != other for one, other in pairwise(holders)),
@@ -608,15 +615,20 @@ def hold(place: Place, planned: Sequence[Planned], downs: Sequence[Down]) -> Res
     )
 
 
-def covered(one: Planned, runs: Sequence[Run], downs: Sequence[Down]) -> Iterator[str]:
-    """Check that each due time has one run, or is counted as missed by the next one, rightly so."""
+def covered(
+    one: Planned, runs: Sequence[Run], given_up: Mapping[float | None, int], downs: Sequence[Down]
+) -> Iterator[str]:
+    """Check that each due time has one run, or is recorded as missed when the next one starts,
+    rightly so.
+    """
     places, covered_up_to = one.places, 0
     for run in runs:
         place = places.get(run.due_at or 0.0)
         if place is None or run.due_at is None:
             yield f"ran for {_said(run.due_at)}, when it was not due"
             continue
-        first = place - run.missed
+        missed = given_up.get(run.started_at, 0)
+        first = place - missed
         if first > covered_up_to:
             yield f"{first - covered_up_to} times before {_said(run.due_at)} are not covered"
         if first < covered_up_to:
@@ -632,7 +644,7 @@ def covered(one: Planned, runs: Sequence[Run], downs: Sequence[Down]) -> Iterato
             since <= run.due_at and run.started_at <= until for since, until in downs
         ):
             yield f"ran late for {_said(run.due_at)}, at {_said(run.started_at)}"
-        if (run.trigger == "schedule") != (run.missed == 0 and not late):
+        if (run.trigger == "schedule") != (missed == 0 and not late):
             yield f"has the trigger {run.trigger} at {_said(run.started_at)}"
     if len(runs) != one.job.repeat and covered_up_to < len(one.due):
         missing = len(one.due) - covered_up_to

@@ -232,10 +232,12 @@ class TestDueJobs:
 
 class TestClaims:
     def test_a_claim_begins_the_run_and_moves_the_job(self, store: Store) -> None:
-        job, run = added(store, a_job()), a_run(missed=2)
+        job, run = added(store, a_job(held_since=NOW - 9)), a_run()
+        missed = a_run("r0", due_at=None, status="missed", missed=2)
         lead(store)
-        assert claimed(store, job, run)
-        assert store.jobs.runs(job.id) == [run]
+        assert claimed(store, job, run, missed=missed)
+        assert {one.id: one for one in store.jobs.runs(job.id)} == {"r1": run, "r0": missed}
+        assert store.jobs.last_runs() == {job.id: run}
         assert store.jobs.get("a1") == moved(job)
 
     def test_a_claim_needs_the_lease(self, store: Store) -> None:

@@ -381,7 +381,7 @@ class TestRisk:
                 return bool(ids)
 
             with desk(tmp_path, calls(self.COMMAND), says("It was denied."), **given) as jobs:
-                name = jobs.add(tools=["terminal"])
+                name = jobs.add(tools=["terminal"], risky="hold")
                 work = partial(jobs.jobs.run, name, terminal=jobs.heard.append)
                 running = threading.Thread(target=work)
                 running.start()
@@ -414,6 +414,24 @@ class TestSchedule:
             jobs.lines = (says("All is well."),)
             jobs.clock.now += 300
             assert [run.status for run in jobs.tick()] == ["ok"]
+
+    def test_missed_times_are_recorded_and_reported_once(self, tmp_path: Path) -> None:
+        with desk(tmp_path, says("All is well.")) as jobs:
+            jobs.add(schedule="every 1h")
+            jobs.clock.now += 4 * 3600
+            jobs.tick()
+            jobs.clock.now += 3600
+            jobs.tick()
+            late, record = sorted(jobs.jobs.show("watch").runs, key=lambda run: run.started_at)[
+                1::-1
+            ]
+            assert (late.status, late.trigger, late.missed) == ("ok", "late", 0)
+            assert (record.status, record.missed) == ("missed", 3)
+            assert record.delivered == ("terminal",)
+            assert jobs.heard[0].startswith("## watch missed due times\n")
+            assert "3 due times, from 2026-12-23 05:26 UTC on, were not run" in jobs.heard[0]
+            assert "due times" not in "".join(jobs.heard[1:])
+            assert jobs.jobs.get("watch").failures == 0
 
     def test_once_and_repeat(self, tmp_path: Path) -> None:
         with desk(tmp_path, says("Done.")) as jobs:

@@ -194,7 +194,7 @@ BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
     (UnknownJob, "No job is named", ("show", "nothing")),
     (UnknownJob, "No job is named", ("pause", "nothing")),
     (UnknownJob, "No job is named", ("remove", "nothing", "--forever", "--yes")),
-    (UnknownJob, "No job is named", ("add", *DAILY, "--name", "nothing", "--replace")),
+    (UnknownJob, "no job 'nothing' to replace", ("add", *DAILY, "--name", "nothing", "--replace")),
     (WrongInput, "The schedule 'sometimes' cannot be used", ("add", "sometimes", "x")),
     (WrongInput, "is in the past", ("add", "2020-01-01T09:00", "x")),
     (WrongInput, "There is no time zone", ("add", *DAILY, "--timezone", "Berlin")),
@@ -211,6 +211,9 @@ BAD: tuple[tuple[type[Exception], str, tuple[str, ...]], ...] = (
     (WrongInput, "not a folder", ("add", *DAILY, "--workspace", "absent")),
     (WrongInput, "number 1 is not valid", ("add", *DAILY, "--deliver", "somewhere")),
     (WrongInput, "absolute path", ("add", *DAILY, "--deliver", "file:answers.md")),
+    (WrongInput, "its own settings", ("add", *DAILY, "--with", "codex", "--tool", "patch")),
+    (WrongInput, "--tool", ("add", *DAILY, "--with", "journeyman", "--access", "read")),
+    (click.UsageError, "--with", ("add", *DAILY, "--with", "cursor")),
     (click.UsageError, "--workers", ("serve", "--workers", "0")),
 )
 
@@ -243,7 +246,6 @@ def rendered(width: int, **fields: Any) -> str:
             trigger="late",
             started_at=now - 100_000 * number,
             ended_at=now - 100_000 * number + 30 * 60,
-            missed=number,
             output=f"/somewhere/jobs/j/20270314-013000-abcdef012{number}.md",
             **fields,
         )
@@ -263,8 +265,8 @@ def test_history_fits_the_terminal(width: int) -> None:
     said = rendered(width, status="delivery_failed", tokens=123_456, cost_usd=1.5, reason=answer)
     lines = said.splitlines()
     assert max(map(len, lines)) <= width
-    (row,) = [line for line in lines if "for 2 more" in line]
-    for whole in ("30 min", "delivery_failed", "123k", "$1.50", "(late, for 2 more)"):
+    row = next(line for line in lines if "(late)" in line)
+    for whole in ("30 min", "delivery_failed", "123k", "$1.50"):
         assert whole in row
     assert "newest    /somewhere/jobs/j/20270314-013000-abcdef0121.md\n" in said
 

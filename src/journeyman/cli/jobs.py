@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from journeyman.cli import context, files, formatting, jobs_view
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import choice, flag, option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.jobs.delivery import TERMINAL
-from journeyman.records.job import Job, Run
+from journeyman.plugin.runs import host_jobs
+from journeyman.records.host import HOSTS
+from journeyman.records.job import OWN_RUNNER, Job, Run
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
@@ -54,15 +56,23 @@ _name_argument = click.argument("name")
     "Time limit of the script (default 2m).",
     callback=context.parse_duration,
 )
-@option("--model", "Model to use (default: as in the settings).")
-@option("--provider", "Name of another endpoint in the settings.")
+@choice(
+    "--with",
+    "Agent that does it (default: the one that `run` would use now).",
+    (*HOSTS, OWN_RUNNER),
+    dest="runner",
+)
+@option("--model", "Model to use: one of the agent's (default: as in its settings).")
+@option("--provider", "journeyman: name of another endpoint in the settings.")
 @option(
     "--tool",
-    "Tool to allow; repeatable; usual means the default tools.",
+    "journeyman: tool to allow; repeatable; usual means the default tools.",
     dest="tools",
     multiple=True,
 )
-@option("--warm auto|NAME|off", "Examples to start with (default auto).")
+@option("--warm auto|NAME|off", "What to start with; for journeyman also a template.")
+@choice("--access", "Hosts: what it may do without asking.", ("read", "edit", "all"))
+@choice("--risky", "Hold risky calls for the confirmation service, or refuse.", ("hold", "refuse"))
 @option("--workspace FOLDER", "Folder to work in (default: the current one).", dest="workdir")
 @option(
     "--deliver PLACE",
@@ -103,7 +113,7 @@ def add(
         raise click.UsageError("Name the job to replace with --name.")
     text = _prompt(prompt, is_required=not replace)
     settings = {key: value for key, value in options.items() if value not in (None, ())}
-    jobs_, console = journeyman.jobs, formatting.console()
+    jobs_, console = host_jobs(journeyman), formatting.console()
     report = jobs_.add(schedule, text, **settings)
     if not as_json:
         jobs_view.show_added(console, report, changed=replace)
@@ -236,7 +246,7 @@ def run(journeyman: Journeyman, *, name: str, no_deliver: bool) -> Run:
       journeyman jobs run diary
       journeyman jobs run diary --no-deliver --json
     """
-    jobs_ = journeyman.jobs
+    jobs_ = host_jobs(journeyman)
     delivered: list[str] = []
     with (
         context.graceful_stop(
@@ -277,7 +287,7 @@ def serve(journeyman: Journeyman, *, once: bool, workers: int | None) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_PlainFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    jobs_ = journeyman.jobs
+    jobs_ = host_jobs(journeyman)
     scheduler = jobs_.scheduler(workers=workers, terminal=_print_answer, tell=_print_event)
     if not once:
         click.echo("Running jobs when they are due. Press Ctrl-C to stop.")

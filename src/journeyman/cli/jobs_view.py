@@ -14,7 +14,7 @@ from rich.text import Text
 from journeyman.cli import formatting
 from journeyman.cli.formatting import Column
 from journeyman.jobs.time_zones import zone_or_utc
-from journeyman.records.job import Job, JobId, Run, RunStatus
+from journeyman.records.job import OWN_RUNNER, Job, JobId, Run, RunStatus
 from journeyman.text.display import readable
 from journeyman.text.durations import abbreviate_duration, describe_duration
 
@@ -27,6 +27,7 @@ _STYLES: dict[RunStatus, str] = {
     "silent": "green",
     "delivery_failed": "yellow",
     "interrupted": "yellow",
+    "missed": "yellow",
 }
 NO_JOBS = (
     "There are no jobs yet. Add one:\n"
@@ -59,6 +60,7 @@ def show_added(console: Console, report: "JobReport", *, changed: bool) -> None:
     console.print(head.append(f": {readable(report.job.name)}", style="bold"))
     fields = {
         "when": report.said,
+        "agent": report.job.runner,
         "works in": report.job.workdir,
         "delivers": _delivery_places(report.job),
     }
@@ -81,7 +83,9 @@ def show_checked(console: Console, checked: "JobCheck") -> None:
 def scheduler_line(leading: "SchedulerStatus") -> str:
     if not leading.is_alive:
         return "No scheduler is running, so no job runs. To start one: journeyman jobs serve"
-    return readable(f"A scheduler is running: {leading.shown}.")
+    from journeyman.jobs.scheduler import describe_holder  # noqa: PLC0415 - as above
+
+    return readable(f"A scheduler is running: {describe_holder(leading.holder)}.")
 
 
 def show_list(
@@ -95,6 +99,7 @@ def show_list(
         Column("name", lambda job: job.name, overflow="fold"),
         Column("next", _next_run, no_wrap=True),
         Column("schedule", lambda job: formatting.one_line(job.schedule.text, 32)),
+        Column("agent", lambda job: job.runner, optional=True),
         Column("last run", lambda job: _last_run(last.get(job.id), now)),
     )
     if jobs:
@@ -179,8 +184,9 @@ def _job_fields(report: "JobReport") -> dict[str, str | Text]:
         "prompt": job.prompt.strip(),
         "skills": ", ".join(job.skills),
         "script": job.script and f"{job.script}, {describe_duration(job.script_seconds)} limit",
+        "agent": job.runner,
         "model": " at ".join(filter(None, (job.model, job.provider))) or "the default",
-        "tools": "the default tools" if job.tools is None else ", ".join(job.tools) or "none",
+        **_permissions(job),
         "warm": job.warm,
         "works in": job.workdir,
         "delivers": _delivery_places(job),
@@ -189,6 +195,14 @@ def _job_fields(report: "JobReport") -> dict[str, str | Text]:
         "added": _full_time(job.created_at, job),
         "failures": f"{job.failures:,} in a row" if job.failures else "",
     }
+
+
+def _permissions(job: Job) -> dict[str, str]:
+    risky = {"hold": "held for the confirmation service", "refuse": "refused"}[job.risky]
+    if job.runner != OWN_RUNNER:
+        return {"access": job.access, "risky calls": risky}
+    tools = "the default tools" if job.tools is None else ", ".join(job.tools) or "none"
+    return {"tools": tools, "risky calls": risky}
 
 
 def _show_runs(console: Console, runs: Sequence[Run], job: Job, now: float) -> None:
@@ -213,7 +227,7 @@ def _result(run: Run) -> str:
     text = run.answer or run.reason if run.is_good else run.reason or run.answer
     mark = "(manual)" if run.trigger == "hand" else ""
     if run.trigger == "late":
-        mark = f"(late, for {run.missed:,} more)" if run.missed else "(late)"
+        mark = "(late)"
     return f"{mark} {text}".strip() or formatting.UNKNOWN
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from journeyman.agent.turn import Turn
     from journeyman.facade.finding import Finding
     from journeyman.gate.decision import Approver
-    from journeyman.hosts.runner import RunLimits
+    from journeyman.hosts.runner import HostRunners, RunLimits
     from journeyman.jobs.guard import ModelRoute
     from journeyman.jobs.jobs import Jobs
     from journeyman.models.model import Model
@@ -62,10 +62,15 @@ class Journeyman(ExperienceFacade):
     @cached_property
     def jobs(self) -> "Jobs":
         """Agents on a schedule: add, list, show, pause, resume, remove, run, scheduler."""
-        return self.jobs_with(None)
+        return self.jobs_with()
 
-    def jobs_with(self, models: "Callable[[ModelRoute], Model] | None") -> "Jobs":
-        """Return the same jobs, run with models that the caller supplies."""
+    def jobs_with(
+        self,
+        models: "Callable[[ModelRoute], Model] | None" = None,
+        *,
+        hosts: "HostRunners | None" = None,
+    ) -> "Jobs":
+        """Return the same jobs, run with models or runners of hosts that the caller supplies."""
         agents = self._agents
         with _extra("jobs", "Jobs need"):
             from journeyman.jobs.jobs import Jobs
@@ -76,6 +81,7 @@ class Journeyman(ExperienceFacade):
             experience=self,
             environment=self._environ,
             models=models,
+            hosts=hosts,
             clock=self._clock,
             timer=self._timer,
         )

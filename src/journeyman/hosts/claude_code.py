@@ -20,7 +20,16 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from journeyman.hosts.host import HostPage, Launch, Login, Plug, Reading, end_of, run_program
+from journeyman.hosts.host import (
+    HostPage,
+    Launch,
+    Login,
+    Plug,
+    Reading,
+    end_of,
+    read_json,
+    run_program,
+)
 from journeyman.hosts.run_hooks import add_decision, run_hooks
 from journeyman.hosts.runner import (
     Access,
@@ -33,6 +42,7 @@ from journeyman.hosts.runner import (
 )
 from journeyman.logs.claude_results import is_not_run, recorded_flags, refuser
 from journeyman.logs.fields import as_json, as_text, json_value, only_object, only_text
+from journeyman.models.context_windows import known_context_tokens
 from journeyman.records import Call, Tokens
 
 _ONE_SHOT = ("-p", "--output-format", "stream-json", "--verbose")
@@ -47,6 +57,9 @@ _ACCESS: Mapping[Access, tuple[str, ...]] = {
     "all": ("--permission-mode", "default"),
 }
 _WRITING_TOOLS = "Edit|Write|NotebookEdit"
+_ALIASES = ("", "default", "best", "opus", "sonnet", "haiku", "opusplan")
+_WINDOW, _LONG_WINDOW = 200_000, 1_000_000
+"""The smallest window of the models behind the aliases, and that of those with `[1m]`."""
 
 
 _RESULT_TYPES: Mapping[str, RunStatus] = {
@@ -138,6 +151,21 @@ class ClaudeCode(HostPage):
             return None
         projects = self.settings_folder(environ) / "projects"
         return next(projects.glob(f"*/{session}.jsonl"), None)
+
+    def window(self, request: RunRequest, environ: Mapping[str, str]) -> int | None:
+        name = request.model or environ.get("ANTHROPIC_MODEL") or self._chosen(request, environ)
+        name = environ.get(f"ANTHROPIC_DEFAULT_{name.upper()}_MODEL") or name
+        if name.endswith("[1m]"):
+            return _LONG_WINDOW
+        return _WINDOW if name in _ALIASES else known_context_tokens(name)
+
+    def _chosen(self, request: RunRequest, environ: Mapping[str, str]) -> str:
+        """Return the model that the person has chosen in the settings, else an empty text."""
+        project = request.folder / ".claude"
+        files = ("settings.local.json", "settings.json")
+        user = self.settings_folder(environ) / "settings.json"
+        found = (read_json(path) for path in (*(project / name for name in files), user))
+        return next(filter(None, (only_text(one.get("model")) for one in found)), "")
 
 
 def _spent(log: Path) -> float:

@@ -37,6 +37,7 @@ from journeyman.hosts.runner import (
 from journeyman.logs.codex import CodexReader
 from journeyman.logs.fields import json_value, only_object, only_text
 from journeyman.logs.log_file import LogFile
+from journeyman.models.context_windows import known_context_tokens
 from journeyman.records import Fragment, LogState, Mark, Message, Tokens, Usage, join_calls
 
 _SANDBOX: Mapping[Access, str] = {
@@ -54,6 +55,8 @@ _WORDS: tuple[tuple[RunStatus, re.Pattern[str]], ...] = (
 )
 """How Codex words the failures that are no fault of the model."""
 _KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+_WINDOW = 272_000
+"""The smallest window of the models that Codex takes by itself."""
 
 
 class Codex(HostPage):
@@ -117,6 +120,18 @@ class Codex(HostPage):
             return None
         sessions = self.settings_folder(environ) / "sessions"
         return next(sessions.glob(f"*/*/*/rollout-*-{session}.jsonl"), None)
+
+    def window(self, request: RunRequest, environ: Mapping[str, str]) -> int | None:
+        settings = self._settings(environ)
+        profiles = only_object(settings.get("profiles"))
+        settings = {**settings, **only_object(profiles.get(only_text(settings.get("profile"))))}
+        stated = settings.get("model_context_window")
+        if isinstance(stated, int):
+            return stated
+        name = request.model or only_text(settings.get("model"))
+        if not name and "model_provider" not in settings:
+            return _WINDOW
+        return known_context_tokens(name)
 
     def _settings(self, environ: Mapping[str, str]) -> Mapping[str, Any]:
         with suppress(OSError, ValueError):

@@ -1,9 +1,10 @@
 """The contract of a host: one page for each program says what we know of it."""
 
+import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from journeyman.hosts.runner import (
     RunStatus,
     RunStep,
 )
+from journeyman.logs.fields import json_value, only_object
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call, Tokens
 from journeyman.records.host import Host
@@ -155,6 +157,12 @@ class HostPage:
         """Return the log that has a session, if there is one."""
         raise NotImplementedError
 
+    def window(self, request: RunRequest, environ: Mapping[str, str]) -> int | None:
+        """Return the context window of the model that a run would use, in tokens, as far as the
+        host's settings or the model's name tell it.
+        """
+        raise NotImplementedError
+
     def settings_folder(self, environ: Mapping[str, str]) -> Path:
         folder = environ.get(self.variable)
         home = Path(environ.get("HOME") or Path.home())
@@ -187,7 +195,10 @@ def run_program(
 
 def end_of(errors: str, exit_code: int) -> str:
     """Return the reason of a program that ended without telling one: what it wrote last."""
-    return errors[-_ENDING_CHARACTERS:].strip() or f"It ended with the exit code {exit_code}."
+    said = errors[-_ENDING_CHARACTERS:].strip()
+    if exit_code < 0:
+        return f"It was ended by {signal.Signals(-exit_code).name}. {said}".strip()
+    return said or f"It ended with the exit code {exit_code}."
 
 
 def has_row(database: Path, query: str, value: str) -> bool:
@@ -197,6 +208,13 @@ def has_row(database: Path, query: str, value: str) -> bool:
             return connection.execute(query, (value,)).fetchone() is not None
     except sqlite3.Error:
         return False
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """Return what a file of settings has; nothing if it is absent or cannot be read."""
+    with suppress(OSError, ValueError):
+        return only_object(json_value(path.read_text("utf-8")))
+    return {}
 
 
 def text_of(content: Any) -> str:

@@ -12,7 +12,7 @@ and what opencode does not copy into a fork.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from journeyman.hosts.host import (
     Reading,
     end_of,
     has_row,
+    read_json,
     run_program,
 )
 from journeyman.hosts.runner import (
@@ -38,6 +39,7 @@ from journeyman.hosts.runner import (
 )
 from journeyman.logs.fields import as_json, as_text, json_value, only_object, only_text
 from journeyman.logs.opencode import recorded_flags
+from journeyman.models.context_windows import known_context_tokens
 from journeyman.records import Call, Tokens
 
 _READING_TOOLS = (
@@ -183,6 +185,29 @@ class OpenCode(HostPage):
             if has_row(path, "SELECT 1 FROM session WHERE id = ?", session):
                 return path
         return None
+
+    def window(self, request: RunRequest, environ: Mapping[str, str]) -> int | None:
+        given = only_object(json_value(environ.get("OPENCODE_CONFIG_CONTENT", "")))
+        settings = [given, *map(read_json, self._settings_files(request.folder, environ))]
+        named = (only_text(one.get("model")) for one in settings)
+        name = request.model or next(filter(None, named), "")
+        provider, _, model = name.partition("/")
+        for one in settings:
+            found: Any = one
+            for key in ("provider", provider, "models", model, "limit"):
+                found = only_object(found.get(key))
+            if isinstance(found.get("context"), int):
+                return int(found["context"])
+        return known_context_tokens(model)
+
+    def _settings_files(self, folder: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the files of settings that count for a folder, the most important one first."""
+        user = self.settings_folder(environ) / "opencode"
+        for place in (folder, *folder.parents):
+            yield place / "opencode.json"
+        if chosen := environ.get("OPENCODE_CONFIG"):
+            yield Path(chosen)
+        yield from (user / name for name in ("opencode.json", "config.json"))
 
 
 class OpenCodeReading(Reading):

@@ -140,7 +140,11 @@ class HostRunner:
         prompt.write_text(launch.stdin, encoding="utf-8")
         with prompt.open("rb") as stdin, Path(folder, _ERRORS).open("wb") as stderr:
             return subprocess.Popen(  # noqa: S603 - the agent that the user has installed
-                [program, *(word.replace(_FOLDER, folder) for word in launch.arguments)],
+                [
+                    *_guard(self._environ),
+                    program,
+                    *(word.replace(_FOLDER, folder) for word in launch.arguments),
+                ],
                 cwd=request.folder,
                 env=environ,
                 stdin=stdin,
@@ -149,6 +153,15 @@ class HostRunner:
                 # Ctrl-C is for this process, which ends the host in order.
                 start_new_session=True,
             )
+
+
+def _guard(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what starts a program that the kernel ends with the thread that started it, also if
+    this process is killed. Only the full `setpriv` can do that.
+    """
+    found = shutil.which("setpriv", path=environ.get("PATH"))
+    is_full = found is not None and Path(found).resolve().name == "setpriv"
+    return (found, "--pdeathsig", "TERM", "--") if found and is_full else ()
 
 
 def _read(

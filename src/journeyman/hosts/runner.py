@@ -143,3 +143,25 @@ class Runner(Protocol):
         cancelled: Callable[[], bool] = ...,
     ) -> RunResult:
         """Do a run to its end; stop soon after `cancelled` returns true."""
+
+
+class HostRunners(Protocol):
+    """Chooses and makes the runners of hosts, for the rooms below the one that answers their
+    hooks.
+    """
+
+    def choose(self, folder: Path) -> str:
+        """Return the name of the runner for a folder. Raise BadSetting if there is none."""
+
+    def make(
+        self,
+        name: str,
+        *,
+        owner: str,
+        warm: bool,
+        holds: bool,
+        notify: Callable[[str], None],
+    ) -> Runner:
+        """Make a runner with nobody there: risky calls are held for the confirmation service if it
+        `holds`, and refused otherwise. `owner` is whom its session belongs to.
+        """

@@ -34,6 +34,7 @@ _STATUS_PHRASES: dict[RunStatus, str] = {
     "over_budget": "exceeded its budget",
     "interrupted": "was stopped",
     "crashed": "ended abruptly",
+    "missed": "missed due times",
 }
 
 
@@ -57,19 +58,20 @@ def run_message(job: Job, run: Run) -> RunMessage:
     the full output is.
     """
     facts = [run.model] if run.session else []
-    facts.append(f"{(run.ended_at or run.started_at) - run.started_at:.0f} s")
+    if run.status != "missed":
+        facts.append(f"{(run.ended_at or run.started_at) - run.started_at:.0f} s")
     if run.tokens is not None:
         facts.append(f"{run.tokens:,} tokens")
     if run.cost_usd:
         facts.append(f"${run.cost_usd:.4f}")
-    full_output = f". Full output: {run.output}" if run.output else ""
+    full_output = f"Full output: {run.output}" if run.output else ""
     parts, title = [run.answer, *run.remarks], job.name
     if not run.is_good:
         title = f"{job.name} {_STATUS_PHRASES[run.status]}"
         answer = run.answer and f"Its answer:\n{run.answer}"
         parts = [f"The job {title}: {run.reason}", answer, *run.remarks, job.remark]
         parts.append(f"More: journeyman jobs show {job.name}")
-    parts.append(f"({', '.join(facts)}{full_output})")
+    parts.append(f"({'. '.join(filter(None, (', '.join(facts), full_output)))})")
     body = "\n\n".join(part.strip() for part in parts if part.strip())
     return RunMessage(title=title, body=body, is_good=run.is_good)
 

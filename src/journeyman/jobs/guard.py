@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from journeyman.agent.tools.tool import Tool
-from journeyman.models.model import Model
 from journeyman.records.errors import JobBlocked, WrongInput
 from journeyman.records.job import Job
 
@@ -31,21 +30,20 @@ def is_simple(job: Job, max_words: int) -> bool:
     return is_short and not job.skills and not job.script
 
 
-def check_window(model: Model, *, minimum: int, setting: str) -> tuple[str, ...]:
-    """Return a remark if the context window is unknown. Raise JobBlocked if it is too small."""
-    name = f"{model.name} ({model.provider})" if model.provider else model.name
-    window = model.context_tokens
+def check_window(window: int | None, *, minimum: int, model: str, place: str) -> tuple[str, ...]:
+    """Return a remark if the context window is unknown. Raise JobBlocked if it is too small.
+    `place` is where a person states the window.
+    """
     if window is None:
         return (
-            f"The context window of {name} is unknown; jobs need at least {minimum:,} tokens. The "
-            f"job runs anyway. To state the window, set {setting} in config.toml.",
+            f"The context window of {model} is unknown; jobs need at least {minimum:,} tokens. The "
+            f"job runs anyway. To state the window, set {place}.",
         )
     if window < minimum:
         raise JobBlocked(
-            f"The job cannot run on {name}: its context window is {window:,} tokens, and jobs need "
-            f"at least {minimum:,}. Nothing was spent. If the model has a larger window, set "
-            f"{setting} in config.toml; otherwise choose another model, for this job with --model "
-            "or for all jobs with model.name."
+            f"The job cannot run on {model}: its context window is {window:,} tokens, and jobs "
+            f"need at least {minimum:,}. Nothing was spent. If the model has a larger window, set "
+            f"{place}; otherwise choose another model with --model."
         )
     return ()
 

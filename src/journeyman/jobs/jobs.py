@@ -19,7 +19,7 @@ from journeyman.jobs.delivery import TERMINAL, check_destinations
 from journeyman.jobs.occurrences import next_occurrence, next_occurrences
 from journeyman.jobs.runner import JobRunner
 from journeyman.jobs.schedule_parser import parse_schedule
-from journeyman.jobs.scheduler import ALIVE_S, LOST, Scheduler, describe_holder, finish, heartbeat
+from journeyman.jobs.scheduler import ALIVE_S, LOST, Scheduler, finish, heartbeat
 from journeyman.jobs.time_zones import get_zone, machine_zone
 from journeyman.records.errors import JourneymanError, OutsideProblem, UnknownJob, WrongInput
 from journeyman.records.job import Job, JobId, Run
@@ -52,11 +52,6 @@ class SchedulerStatus(Struct, frozen=True, kw_only=True):
     holder: str = ""
     until: float = 0.0
     is_alive: bool = False
-
-    @property
-    def shown(self) -> str:
-        """The process in words."""
-        return describe_holder(self.holder)
 
 
 class Jobs:
@@ -91,7 +86,8 @@ class Jobs:
             }
             default_zone = self._settings.timezone or machine_zone(self._runner.environment)
         else:
-            defaults = {option: getattr(old, option) for option in lifecycle.OPTIONS}
+            kept = lifecycle.kept_options(old, options)
+            defaults = {option: getattr(old, option) for option in kept}
             default_zone = old.schedule.timezone
             prompt = prompt if prompt.strip() else old.prompt
         if not prompt.strip():
@@ -109,6 +105,8 @@ class Jobs:
             next_run_at=next_occurrence(parsed.schedule, now),
         )
         check_destinations(job.deliver)
+        if old is None and "runner" not in options:
+            job = updated(job, runner=self._runner.choose_runner(job))
         self._runner.check_definition(job)
         if old is None:
             self._repository.add(job)
@@ -167,7 +165,9 @@ class Jobs:
                     f"{job.schedule.text!r}{times}. Set another schedule: journeyman jobs add "
                     f"SCHEDULE PROMPT --name {job.name} --replace"
                 )
-            return updated(job, state="scheduled", next_run_at=after, failures=0, remark="")
+            return updated(
+                job, state="scheduled", next_run_at=after, held_since=None, failures=0, remark=""
+            )
 
         return self._repository.change(name, change)
 
@@ -177,20 +177,16 @@ class Jobs:
         return self._repository.change(name, change)
 
     def delete(self, name: str) -> Job:
-        """Delete a job, its runs and their files. Raise OutsideProblem if files remain."""
+        """Delete a job, its runs and their files. Raise OutsideProblem if a file remains."""
         job = self.get(name)
-        remaining = []
-        for run in self._repository.delete(job.id):
+        for path in [run.output for run in self._repository.delete(job.id) if run.output]:
             try:
-                if run.output:
-                    Path(run.output).unlink(missing_ok=True)
-            except OSError:
-                remaining.append(run.output)
-        if remaining:
-            raise OutsideProblem(
-                f"The job {job.name!r} was deleted, but files of its runs could not be deleted: "
-                f"{', '.join(remaining)}. Delete them yourself."
-            )
+                Path(path).unlink(missing_ok=True)
+            except OSError as error:
+                raise OutsideProblem(
+                    f"The job {job.name!r} was deleted, but not the files of its runs: {path}: "
+                    f"{error.strerror}. Delete them yourself."
+                ) from error
         return job
 
     def run(
@@ -213,7 +209,8 @@ class Jobs:
             raise WrongInput(
                 f"The job {job.name!r} is already running. See: journeyman jobs show {job.name}"
             )
-        lost, done = threading.Event(), run
+        lost = threading.Event()
+        done = lifecycle.end_run(run, "interrupted", "The run was stopped immediately.", now)
         try:
             with heartbeat(self._repository, lambda: (run.id,), self._clock, lambda _: lost.set()):
                 done = dataclasses.replace(self._runner, terminal=terminal).work(
@@ -224,27 +221,21 @@ class Jobs:
                     delivers=delivers,
                 )
         finally:
-            if done is run:
-                done = lifecycle.end_run(
-                    run, "interrupted", "The run was stopped immediately.", self._clock()
-                )
             after = finish(self._repository, done, clock=self._clock, tries=_FINISH_ATTEMPTS)
         stored = () if after is not None else self._repository.runs(job.id)
         return next((other for other in stored if other.id == run.id), done)
 
     def _end_lost_runs(self, job: Job, terminal: Callable[[str], None] | None) -> None:
         """End runs that were killed. A process that only slept gets time for a heartbeat."""
-
-        def lost() -> Sequence[Run]:
-            runs = self._repository.look(self._clock(), most=0).lost
-            return [run for run in runs if run.job == job.id]
-
-        if lost():
+        now = self._clock()
+        lost = [run for run in self._repository.look(now, most=0).lost if run.job == job.id]
+        if lost:
             time.sleep(self._heartbeat_wait_s)
-        for run in lost():
-            now = self._clock()
-            ended = lifecycle.end_run(run, "crashed", LOST, now)
-            after = finish(self._repository, ended, clock=self._clock, lost_at=now, tries=1)
+        for run in lost:
+            ended = lifecycle.end_run(run, "crashed", LOST, self._clock())
+            after = finish(
+                self._repository, ended, clock=self._clock, lost_at=self._clock(), tries=1
+            )
             if after is not None and terminal is not None:
                 self._repository.amend(
                     dataclasses.replace(self._runner, terminal=terminal).announce(after, ended)
@@ -286,12 +277,10 @@ class Jobs:
 
     def _get_replaceable(self, name: str) -> Job:
         """Return the job with exactly this name. Raise UnknownJob."""
-        job = self._repository.get(name) if name else None
-        if job is None or job.name != name or job.state == "removed":
-            raise UnknownJob(
-                f"There is no job {name!r} to replace. To add it, leave out --replace."
-            )
-        return job
+        for job in self._repository.list():
+            if job.name == name:
+                return job
+        raise UnknownJob(f"There is no job {name!r} to replace. To add it, leave out --replace.")
 
 
 def unique_process_name() -> str:

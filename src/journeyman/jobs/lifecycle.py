@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import fields, replace
 
 from journeyman.jobs.occurrences import next_occurrence
+from journeyman.jobs.time_zones import zone_or_utc
 from journeyman.records.errors import WrongInput
 from journeyman.records.job import Job, Run, RunId, RunStatus, Schedule
 
@@ -29,6 +30,15 @@ _MAX_BACKOFF_S = 86_400.0
 _FIELDS = [field.name for field in fields(Job)]
 OPTIONS = tuple(_FIELDS[_FIELDS.index("skills") : _FIELDS.index("created_at")])
 """The options of a job besides its schedule and its prompt; see `records.job.Job`."""
+_OF_RUNNER = ("runner", "model", "provider", "tools", "warm", "access")
+
+
+def kept_options(old: Job, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the options that a job keeps when these change: another runner knows neither the
+    models nor the tools of the one before.
+    """
+    is_same = options.get("runner", old.runner) == old.runner
+    return tuple(name for name in OPTIONS if is_same or name not in _OF_RUNNER)
 
 
 def unused_name(prompt: str, taken: Set[str]) -> str:
@@ -40,9 +50,13 @@ def unused_name(prompt: str, taken: Set[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
+def is_valid_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and not _ID_LIKE.fullmatch(name)
+
+
 def validate_name(name: str) -> str:
     """Return the name. Raise WrongInput if it is not valid."""
-    if not _NAME.fullmatch(name) or _ID_LIKE.fullmatch(name):
+    if not is_valid_name(name):
         raise WrongInput(
             f"A job cannot be called {name!r}. Use up to 60 letters, digits, dots and dashes, "
             "but not exactly eight characters from 0-9 and a-f, which would look like an id."
@@ -107,8 +121,8 @@ def advance(job: Job, slot: float, *, counts_run: bool = True) -> Job:
     runs = job.runs + counts_run
     after = next_occurrence(job.schedule, slot)
     if after is None or (job.repeat is not None and runs >= job.repeat):
-        return replace(job, runs=runs, next_run_at=None, state="done")
-    return replace(job, runs=runs, next_run_at=after)
+        return replace(job, runs=runs, next_run_at=None, held_since=None, state="done")
+    return replace(job, runs=runs, next_run_at=after, held_since=None)
 
 
 def new_run_id() -> RunId:
@@ -118,6 +132,25 @@ def new_run_id() -> RunId:
 def end_run(run: Run, status: RunStatus, reason: str, at: float) -> Run:
     """Return a run that was ended from outside."""
     return replace(run, status=status, reason=reason, ended_at=at)
+
+
+def missed_record(job: Job, run: Run, first: float, count: int, reason: str) -> Run:
+    """Return the record of due times that could not run, from `first` on and before that of a
+    run.
+    """
+    zone = zone_or_utc(job.schedule.timezone)
+    since = f"{datetime.fromtimestamp(first, zone):%Y-%m-%d %H:%M %Z}"
+    times = f"{count:,} due times, from {since} on, were" if count > 1 else f"{since} was"
+    return replace(
+        run,
+        id=new_run_id(),
+        status="missed",
+        due_at=None,
+        missed=count,
+        started_at=first,
+        ended_at=run.started_at,
+        reason=f"{times} not run: {reason}. They are not made up for.",
+    )
 
 
 def backoff_s(failures: int) -> float:
@@ -151,7 +184,8 @@ def apply_result(job: Job, run: Run, now: float) -> Job:
         f": held until {datetime.fromtimestamp(due, UTC):%Y-%m-%d %H:%M} UTC; "
         f"journeyman jobs resume {shlex.quote(job.name)} clears it"
     )
-    return replace(job, next_run_at=due, remark=remark)
+    held_since = job.held_since or job.next_run_at
+    return replace(job, next_run_at=due, held_since=held_since, remark=remark)
 
 
 def _first_at_or_after(schedule: Schedule, earliest: float) -> float | None:

@@ -4,15 +4,13 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
+from journeyman.jobs.lifecycle import is_valid_name
 from journeyman.jobs.time_zones import zone_or_utc
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.job import Job, Run
 from journeyman.text.atomic_write import replace_file
 from journeyman.text.display import readable, readable_line
-
-_MAX_NAME_LENGTH: Final = 50
 
 
 def fenced(text: str) -> str:
@@ -23,10 +21,8 @@ def fenced(text: str) -> str:
 
 def write_output(folder: Path, job: Job, run: Run, *, prompt: str, script: str) -> Path:
     """Write the file of a run atomically and return its path. Raise OutsideProblem on failure."""
-    # Only letters, digits, dots and dashes, no parent folders, not hidden. A changed name gets the
-    # id of the job, because two names could have become one.
-    name = re.sub(r"[^\w.-]+", "-", job.name).strip("-.")[:_MAX_NAME_LENGTH].strip("-.")
-    job_folder = folder / (name if name and name == job.name else f"{name}-{job.id}".strip("-."))
+    # A name is valid when a job is added; one that was stored otherwise must not lead elsewhere.
+    job_folder = folder / (job.name if is_valid_name(job.name) else job.id)
     path = job_folder / f"{datetime.fromtimestamp(run.started_at, UTC):%Y%m%d-%H%M%S}-{run.id}.md"
     text = "\n".join(_lines(job, run, prompt, script))
     try:
@@ -36,8 +32,8 @@ def write_output(folder: Path, job: Job, run: Run, *, prompt: str, script: str) 
     except OSError as error:
         raise OutsideProblem(
             f"The output of the job {readable_line(job.name)!r} could not be written to "
-            f"{job_folder}: "
-            f"{error.strerror or error}. Free some space, or let this user write there."
+            f"{job_folder}: {error.strerror or error}. Free some space, or let this user write "
+            "there."
         ) from error
     return path
 
@@ -66,7 +62,7 @@ def _metadata(job: Job, run: Run) -> Iterator[tuple[str, str]]:
     yield "schedule", job.schedule.said or job.schedule.text
     yield "started by", run.trigger
     yield "due", "" if run.due_at is None else time(run.due_at)
-    yield "earlier times missed", str(run.missed or "")
+    yield "due times missed", str(run.missed or "")
     yield "started", time(run.started_at)
     if run.ended_at is not None:
         yield "ended", time(run.ended_at)

@@ -1,13 +1,14 @@
-"""The prompts of a job's agent: the end of the system prompt, and the user message."""
+"""The prompts of a job's agent: what it is told about the run, and the task."""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec import Struct
+
 from journeyman.jobs.output import fenced
 from journeyman.jobs.scripts import ScriptRun
 from journeyman.jobs.time_zones import zone_or_utc
-from journeyman.models.model import Model
 from journeyman.records.job import Job
 from journeyman.text.truncation import truncate
 
@@ -18,17 +19,15 @@ _MAX_VALUE_LENGTH = 120
 _MARKER = re.compile(r"\[\s*(silent|script[ _-]?failed)\s*\]", re.IGNORECASE)
 
 # Parts that change between runs come last, so that prompt caches can reuse the beginning.
-_SYSTEM_TEMPLATE = f"""# Scheduled job
+_TEMPLATE = f"""# Scheduled job
 
 You run as the scheduled job "{{name}}". Nobody is present: do not ask questions, decide and go on.
 
-When all the work is over, call the tool finish with a status (done, failed or nothing_to_do) and \
-a summary. Then write your final answer: it is delivered for you. Do not try to send it yourself.
-- If there is truly nothing new to report, the status is nothing_to_do, and nothing is delivered. \
-Without the tool, answer {SILENT} and nothing else.
-- If a script or command from outside that the task depends on failed, the status is failed, and \
-the summary is the reason. Without the tool, begin your answer with {SCRIPT_FAILED}: and the \
-reason in one line.
+When all the work is over, {{finish}}write your final answer: it is delivered for you. Do not try \
+to send it yourself.
+- If there is truly nothing new to report, answer {SILENT} and nothing else.
+- If the task could not be done, or a script or command from outside that it depends on failed, \
+begin your answer with {SCRIPT_FAILED}: and the reason in one line.
 
 You really run on this:
 MODEL: {{model}}
@@ -39,18 +38,33 @@ Skip steps that this runtime cannot do: those that need another model's special 
 tool that is not listed. Say in your answer which steps you skipped.
 
 TIME: {{time}} ({{zone}})"""
+_FINISH = (
+    "call the tool finish with a status (done, failed, or nothing_to_do, and then nothing is "
+    "delivered) and a summary. Then "
+)
 
 
-def system_block(job: Job, model: Model, tools: Sequence[str], *, now: float) -> str:
-    """Return the block at the end of the system prompt."""
-    window, zone = model.context_tokens, zone_or_utc(job.schedule.timezone)
+class Runtime(Struct, frozen=True, kw_only=True):
+    """What a job really runs on. `finishes` says that the agent has the tool `finish`."""
+
+    model: str = ""
+    provider: str = ""
+    window: int | None = None
+    tools: Sequence[str] = ()
+    finishes: bool = True
+
+
+def runtime_block(job: Job, runtime: Runtime, *, now: float) -> str:
+    """Return what the agent is told about the run."""
+    zone = zone_or_utc(job.schedule.timezone)
     time = datetime.fromtimestamp(now, zone)
-    return _SYSTEM_TEMPLATE.format(
+    return _TEMPLATE.format(
         name=_value(job.name).replace('"', "'"),
-        model=_value(model.name) or "not known",
-        provider=_value(model.provider) or "not known",
-        context="not known" if window is None else f"{window:,} tokens",
-        tools=", ".join(map(_value, tools)) or "none",
+        finish=_FINISH if runtime.finishes else "",
+        model=_value(runtime.model) or "not known",
+        provider=_value(runtime.provider) or "not known",
+        context="not known" if runtime.window is None else f"{runtime.window:,} tokens",
+        tools=", ".join(map(_value, runtime.tools)) or "none",
         time=f"{time:%A} {time.isoformat(sep=' ', timespec='minutes')}",
         zone=zone,
     )

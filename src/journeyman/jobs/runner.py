@@ -1,46 +1,25 @@
 """One run of a job: preparation, script, agent, outcome, output file and delivery."""
 
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from journeyman.agent.agent import Agent
-from journeyman.agent.factory import AgentFactory, AgentOptions
-from journeyman.agent.turn import Turn
-from journeyman.hosts.runner import RunBegan, RunCall, RunLimits, RunStep
+from journeyman.hosts.runner import RunLimits, RunRequest
 from journeyman.jobs.delivery import deliver, run_message
-from journeyman.jobs.guard import (
-    ModelRoute,
-    check_tools,
-    check_window,
-    is_remote,
-    is_simple,
-    select_tools,
-)
 from journeyman.jobs.lifecycle import apply_result
-from journeyman.jobs.outcome import FINISH, FinishReport, Outcome, determine_outcome, finish_tool
+from journeyman.jobs.outcome import RunMonitor
 from journeyman.jobs.output import write_output
-from journeyman.jobs.prompt import system_block, user_message
-from journeyman.jobs.scripts import check_script_name, resolve_script, run_script
-from journeyman.models.factory import endpoint, make_model
-from journeyman.models.model import Model
-from journeyman.records.errors import JobBlocked, JourneymanError, MissingPart, WrongInput
-from journeyman.records.job import Job, Run
-from journeyman.settings import Settings
+from journeyman.jobs.preparation import RunPreparer
+from journeyman.jobs.prompt import runtime_block, user_message
+from journeyman.jobs.scripts import ScriptRun, run_script
+from journeyman.records.errors import JourneymanError, MissingPart, WrongInput
+from journeyman.records.job import OWN_RUNNER, Job, Run
 
 logger = logging.getLogger(__name__)
-
-MAX_ANSWER = 100_000
-_MAX_REVIEW_S = 60.0
-"""How long to wait for the review of a run before the agent is closed."""
-_POLL_S = 0.2
 
 
 class _RunProgress(Struct, kw_only=True):
@@ -54,75 +33,18 @@ class _RunProgress(Struct, kw_only=True):
         self.run = replace(self.run, **fields)
 
 
-class PreparedRun(Struct, frozen=True, kw_only=True):
-    """What a run needs. `base_url` is the model's address, `skills` are names and texts."""
-
-    model: Model
-    base_url: str
-    skills: tuple[tuple[str, str], ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
 @dataclass(kw_only=True, eq=False)
-class JobRunner:
-    """Runs jobs. `models` supplies the caller's own models; `terminal` receives deliveries."""
+class JobRunner(RunPreparer):
+    """Runs jobs; `terminal` receives deliveries."""
 
-    settings: Settings
-    agents: AgentFactory
-    experience: Any
-    environment: Mapping[str, str]
-    models: Callable[[ModelRoute], Model] | None = None
     terminal: Callable[[str], None] = lambda _text: None
-    clock: Callable[[], float] = time.time
-    timer: Callable[[], float] = time.monotonic
-
-    @property
-    def _scripts_folder(self) -> Path:
-        return self.settings.home / "scripts"
-
-    def check_definition(self, job: Job) -> None:
-        """Raise WrongInput or BadSetting for a definition that can never be valid."""
-        check_tools(job.tools, self.agents.builtin_tools())
-        self.route(job)
-        if job.script:
-            check_script_name(self._scripts_folder, job.script)
-
-    def route(self, job: Job) -> ModelRoute:
-        """Return the model of a job: its own, the one for simple prompts, or the default."""
-        default, options = endpoint(self.settings, job.provider).name, self.settings.jobs
-        if job.model or job.provider:
-            return ModelRoute(model=job.model or default, provider=job.provider)
-        if options.simple_model and is_simple(job, options.simple_words):
-            return ModelRoute(model=options.simple_model, provider=options.simple_provider)
-        return ModelRoute(model=default, provider="")
-
-    def prepare(self, job: Job) -> PreparedRun:
-        """Find and check everything a run needs. Raise WrongInput, BadSetting or MissingPart."""
-        if job.warm not in ("auto", "off"):
-            self.experience.templates.get(job.warm)
-        if not Path(job.workdir).is_dir():
-            raise JobBlocked(
-                f"The job works in {job.workdir}, which is not a folder. Create it, or change the "
-                "job with --replace --workspace FOLDER."
-            )
-        if job.script:
-            resolve_script(self._scripts_folder, job.script)
-        skills = tuple((name, self.agents.knowledge.skills.view(name)) for name in job.skills)
-        route = self.route(job)
-        settings = endpoint(self.settings, route.provider)
-        model = make_model(settings, route.model) if self.models is None else self.models(route)
-        table = f"providers.{route.provider}" if route.provider else "model"
-        setting, minimum = f"{table}.context_length", self.settings.jobs.min_context
-        remarks = check_window(model, minimum=minimum, setting=setting)
-        return PreparedRun(model=model, base_url=settings.base_url, skills=skills, remarks=remarks)
 
     def check(self, job: Job) -> tuple[str, ...]:
         """Return remarks on a run that would start now. Raise WrongInput or MissingPart if it is
         blocked.
         """
-        prepared = self.prepare(job)
-        with self._agent(job, prepared, _TurnMonitor(job)):
-            return prepared.remarks
+        prepared = self.prepare(job, RunMonitor())
+        return (*prepared.remarks, *prepared.check())
 
     def work(
         self,
@@ -162,106 +84,71 @@ class JobRunner:
         return progress.run
 
     def _run(self, job: Job, progress: _RunProgress, cancelled: Callable[[], bool]) -> None:
-        prepared = self.prepare(job)
-        model, remarks, script = prepared.model, prepared.remarks, None
-        for remark in remarks:
+        monitor = RunMonitor(cancelled)
+        prepared = self.prepare(job, monitor)
+        for remark in prepared.remarks:
             logger.warning("job %s: %s", job.name, remark)
-        progress.update(model=model.name, provider=model.provider, remarks=remarks)
+        runtime = prepared.runtime
+        progress.update(model=runtime.model, provider=runtime.provider, remarks=prepared.remarks)
         deadline = None if job.seconds is None else self.timer() + job.seconds
-        if job.script:
-            remaining = job.script_seconds if deadline is None else deadline - self.timer()
-            script = run_script(
-                self._scripts_folder,
-                job.script,
-                workdir=Path(job.workdir),
-                job=job.name,
-                timeout_s=max(0.0, min(job.script_seconds, remaining)),
-                environment=self.environment,
-                cancelled=cancelled,
-            )
-            progress.script = script.output
-            if script.status != "ok":
-                note = "" if script.status == "silent" else " The agent did not run."
-                reason = f"The script {job.script} {script.reason}.{note}"
-                progress.update(status=script.status, reason=reason, tokens=0, cost_usd=0.0)
-                return
+        script = self._run_script(job, progress, deadline, cancelled) if job.script else None
+        if script is not None and script.status != "ok":
+            note = "" if script.status == "silent" else " The agent did not run."
+            reason = f"The script {job.script} {script.reason}.{note}"
+            progress.update(status=script.status, reason=reason, tokens=0, cost_usd=0.0)
+            return
         progress.prompt = user_message(job, skills=prepared.skills, script=script)
-        self._run_agent(job, progress, prepared, deadline=deadline, cancelled=cancelled)
-
-    @contextmanager
-    def _agent(
-        self,
-        job: Job,
-        prepared: PreparedRun,
-        monitor: "_TurnMonitor",
-        deadline: float | None = None,
-    ) -> Iterator[Agent]:
-        """Provide the agent of a run, with no person to ask for approval. Raise WrongInput if it
-        cannot be created.
-        """
-        model, remote = prepared.model, is_remote(prepared.base_url, prepared.model.provider)
-        tools = select_tools(self.agents.builtin_tools(), job.tools, remote=remote)
+        if not runtime.finishes:
+            # After the task, so that the session is known by the task, and learned from as such.
+            progress.prompt += f"\n\n{runtime_block(job, runtime, now=self.clock())}"
+        turns = self.settings.agent.turns if job.runner == OWN_RUNNER else None
         limits = RunLimits(
-            turns=self.settings.agent.turns if job.turns is None else job.turns,
+            turns=job.turns or turns,
             tokens=job.tokens,
             cost_usd=job.cost_usd,
             seconds=None if deadline is None else max(0.0, round(deadline - self.timer(), 1)),
         )
-        options = AgentOptions(
-            model=model,
-            workspace=Path(job.workdir),
-            warm=job.warm,
+        request = RunRequest(
+            prompt=progress.prompt,
+            folder=Path(job.workdir),
+            access=job.access,
             limits=limits,
-            tell=monitor.notices.append,
-            platform="job",
-            tags=("job", f"job:{job.name}"),
-            base_url=prepared.base_url,
-            only=tools,
-            more_tools=(finish_tool(monitor.on_finish),),
-            briefing=system_block(job, model, tools, now=self.clock()),
-            about=job.prompt,
+            model=job.model,
         )
-        with self.agents.agent(options) as agent:
-            if job.cost_usd is not None and not agent.knows_cost:
-                raise JobBlocked(
-                    f"The job has a cost limit of ${job.cost_usd:g}, but the price of "
-                    f"{model.name} is unknown, so the limit cannot be enforced. Limit its "
-                    "--tokens instead, or choose another model."
-                )
-            yield agent
+        try:
+            result = prepared.runner.run(request, on_step=monitor.on_step, cancelled=cancelled)
+        finally:
+            # The session is known even if the run raised an error.
+            progress.update(session=monitor.session)
+        outcome = monitor.outcome(job, result)
+        progress.update(
+            **asdict(outcome),
+            session=result.session,
+            model=result.model or progress.run.model,
+            tokens=result.tokens.total,
+            cost_usd=result.tokens.cost_usd,
+        )
+        progress.update(remarks=(*prepared.remarks, *outcome.remarks))
 
-    def _run_agent(
+    def _run_script(
         self,
         job: Job,
         progress: _RunProgress,
-        prepared: PreparedRun,
-        *,
         deadline: float | None,
         cancelled: Callable[[], bool],
-    ) -> None:
-        monitor, remarks = _TurnMonitor(job), progress.run.remarks
-        try:
-            with self._agent(job, prepared, monitor, deadline) as agent:
-                turn = agent.run_conversation(
-                    progress.prompt,
-                    on_step=monitor.on_step,
-                    cancelled=cancelled,
-                )
-                review_deadline = self.timer() + _MAX_REVIEW_S
-                while not cancelled() and self.timer() < review_deadline:
-                    if agent.wait_for_review(_POLL_S):
-                        break
-        finally:
-            # The session is known even if the turn raised an error.
-            progress.update(session=monitor.session)
-        outcome = monitor.outcome(turn)
-        progress.update(
-            **asdict(outcome),
-            session=turn.session,
-            tokens=turn.tokens.total,
-            cost_usd=turn.tokens.cost_usd,
+    ) -> ScriptRun:
+        remaining = job.script_seconds if deadline is None else deadline - self.timer()
+        script = run_script(
+            self._scripts_folder,
+            job.script,
+            workdir=Path(job.workdir),
+            job=job.name,
+            timeout_s=max(0.0, min(job.script_seconds, remaining)),
+            environment=self.environment,
+            cancelled=cancelled,
         )
-        progress.update(remarks=(*remarks, *outcome.remarks, *monitor.remarks))
+        progress.script = script.output
+        return script
 
     def _announce(self, job: Job, progress: _RunProgress, *, delivers: bool) -> None:
         """Write the output file of a run and deliver the result. Failures are always delivered."""
@@ -280,49 +167,3 @@ class JobRunner:
         if sent.undelivered and progress.run.is_good:
             reason = f"The result could not be delivered to {'; '.join(sent.undelivered)}"
             progress.update(status="delivery_failed", reason=reason)
-
-
-class _TurnMonitor:
-    """Monitors one turn of a job's agent."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self.session = ""
-        self._report: FinishReport | None = None
-        self._last_tool = ""
-        self.notices: list[str] = []
-        self._refused_calls = 0
-
-    def on_finish(self, report: FinishReport) -> None:
-        """Store the agent's report on its work; the last one counts."""
-        self._report = report
-
-    def on_step(self, step: RunStep) -> None:
-        if isinstance(step, RunBegan):
-            self.session = step.session
-        elif isinstance(step, RunCall):
-            self._last_tool = step.call.tool
-            self._refused_calls += step.denied
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        calls = "1 call was" if self._refused_calls == 1 else f"{self._refused_calls} calls were"
-        return (
-            *dict.fromkeys(self.notices),
-            *((f"{calls} refused.",) if self._refused_calls else ()),
-        )
-
-    def outcome(self, turn: Turn) -> Outcome:
-        """Return the outcome of the turn. An excessively long answer is cut; the session has it
-        all.
-        """
-        stop, note, answer = turn.status, turn.reason, turn.text
-        if len(answer) > MAX_ANSWER:
-            cut = f"[… cut here: the answer has {len(answer):,} characters …]"
-            answer = f"{answer[:MAX_ANSWER]}\n{cut}"
-        has_finished = self._report is not None and self._last_tool == FINISH
-        if has_finished and stop in ("turns", "tokens", "cost"):
-            stop = "done"  # only the closing message was missing
-        elif stop == "time" and self._job.seconds is not None:
-            note = f"The time limit of {self._job.seconds:g} seconds was reached."
-        return determine_outcome(stop=stop, answer=answer, note=note, report=self._report)

@@ -3,6 +3,7 @@ of the claim ensures that nothing runs twice; the lease only keeps schedulers ap
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -115,12 +116,12 @@ def in_thread(work: Callable[[], None]) -> None:
 
 
 class _ActiveRun(Struct, kw_only=True):
-    """A run in this process, started at `began` on its timer."""
+    """A run in this process, started at `began` on its timer, and the due times missed before."""
 
     job: Job
     run: Run
     began: float
-    blocked: str
+    missed: Run | None
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -147,8 +148,8 @@ class Scheduler:
         self._heartbeat = partial(
             heartbeat, self.jobs, lambda: self._active, self.clock, self._stop_run
         )
-        self._announcing = 0
-        self._run_ended = threading.Condition()
+        self._working = 0
+        self._work_ended = threading.Condition()
         self._is_leader: bool | None = None
         self._last_reading = self.clock(), self.timer()
         self._grace_until = self.timer()
@@ -198,8 +199,8 @@ class Scheduler:
         """Stop active runs, wait for them, and release the lease."""
         for run in tuple(self._active):
             self._stop_run(run)
-        with self._run_ended:
-            self._run_ended.wait_for(lambda: not self._active and not self._announcing, timeout_s)
+        with self._work_ended:
+            self._work_ended.wait_for(lambda: not self._working, timeout_s)
         for active in tuple(self._active.values()):  # must not count as crashed later
             self._finish(end_run(active.run, "interrupted", _NOT_STOPPED, self.clock()), tries=1)
         try:
@@ -265,13 +266,13 @@ class Scheduler:
 
     def _start_run(self, job: Job, now: float) -> bool:
         assert job.next_run_at is not None
-        blocked = ""
+        first = min(job.held_since or math.inf, job.next_run_at)
         try:
-            slot, missed = latest_due(job.schedule, job.next_run_at, now)
+            slot, missed = latest_due(job.schedule, first, now)
             after = lifecycle.advance(job, slot)
             skipped = lifecycle.advance(job, slot, counts_run=False)
-        except WrongInput as error:  # a time zone that this machine does not know
-            slot, missed, blocked = job.next_run_at, 0, str(error)
+        except WrongInput:  # a time zone that this machine does not know: the run will be blocked
+            slot, missed = job.next_run_at, 0
             after = skipped = replace(job, next_run_at=now + _UNKNOWN_ZONE_RETRY_S)
         run = Run(
             id=lifecycle.new_run_id(),
@@ -279,41 +280,63 @@ class Scheduler:
             trigger="late" if missed or now - slot > LATE_S else "schedule",
             started_at=now,
             due_at=slot,
-            missed=missed,
             holder=self.holder,
         )
-        until = now + ALIVE_S
-        if not self.jobs.claim(job, run, then=after, skipped=skipped, alive_until=until):
+        record = self._missed(job, run, first, missed) if missed else None
+        if not self.jobs.claim(
+            job, run, then=after, skipped=skipped, alive_until=now + ALIVE_S, missed=record
+        ):
             return False
-        active = _ActiveRun(job=after, run=run, began=self.timer(), blocked=blocked)
+        active = _ActiveRun(job=after, run=run, began=self.timer(), missed=record)
         self._active[run.id] = active
-        try:
-            self.start(lambda: self._run(active))
-        except RuntimeError as error:  # no thread available
-            self._forget(run.id)
-            self._end(run, "failed", f"The run could not be started: {error}.")
-            return False
-        late = ", late" if run.trigger == "late" else ""
-        times = "1 missed time" if missed == 1 else f"{missed:,} missed times"
-        also = f", also for {times}" if missed else ""
-        self._report(f"{job.name} starts{late}{also}.")
+        self._start(partial(self._run, active))
+        self._report(f"{job.name} starts{', late' if run.trigger == 'late' else ''}.")
         return True
+
+    def _missed(self, job: Job, run: Run, first: float, count: int) -> Run:
+        """Return the record of the due times from `first` on that are given up for a run."""
+        last = next(iter(self.jobs.runs(job.id, limit=1)), None)
+        reason = "no scheduler was running, or it had too much to do"
+        if job.held_since is not None:
+            reason = "the job was held after failures"
+        elif last is not None and (last.ended_at or 0.0) > first:
+            reason = "the previous run was still going"
+        return lifecycle.missed_record(job, run, first, count, reason)
 
     def _run(self, active: _ActiveRun) -> None:
         job, run = active.job, active.run
         try:
-            if active.blocked:
-                blocked = end_run(run, "blocked", active.blocked, self.clock())
-                done = self.runner.announce(apply_result(job, blocked, self.clock()), blocked)
-            else:
-                is_own = partial(self._is_own, run.id)
-                done = self.runner.work(job, run, active.stop.is_set, is_own=is_own)
+            if active.missed is not None:
+                self._announce(job, active.missed)
+            is_own = partial(self._is_own, run.id)
+            done = self.runner.work(job, run, active.stop.is_set, is_own=is_own)
             if run.id in self._active and self._finish(done):
                 took = max(0.0, (done.ended_at or done.started_at) - done.started_at)
                 reason = "" if TERMINAL in done.delivered else done.reason
                 self._report(f"{job.name}: {done.status} after {took:.0f} s. {reason}")
         finally:
-            self._forget(run.id)
+            self._active.pop(run.id, None)
+
+    def _start(self, work: Callable[[], None]) -> None:
+        """Start work in the background, for which `stop` waits."""
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                with self._work_ended:
+                    self._working -= 1
+                    self._work_ended.notify_all()
+
+        with self._work_ended:
+            self._working += 1
+        self.start(run)
+
+    def _announce(self, job: Job, run: Run) -> None:
+        try:
+            self.jobs.amend(self.runner.announce(job, run))
+        except JourneymanError as error:
+            self._report(str(error))
 
     def _is_own(self, run: RunId) -> bool:
         if run not in self._active:
@@ -332,7 +355,7 @@ class Scheduler:
             if late_s > GRACE_S:
                 active.stop.set()
             if late_s > GRACE_S + _STOP_TIMEOUT_S:
-                self._forget(active.run.id)
+                self._active.pop(active.run.id, None)
                 self._end(active.run, "timed_out", _STUCK)
 
     def _end(self, run: Run, status: RunStatus, reason: str) -> None:
@@ -343,28 +366,7 @@ class Scheduler:
         if job is None:
             return
         self._report(f"{job.name}: {status}. {reason}")
-        with self._run_ended:
-            self._announcing += 1
-
-        def announce() -> None:
-            try:
-                self.jobs.amend(self.runner.announce(job, ended))
-            except JourneymanError as error:
-                self._report(str(error))
-            finally:
-                with self._run_ended:
-                    self._announcing -= 1
-                    self._run_ended.notify_all()
-
-        try:
-            self.start(announce)
-        except RuntimeError:  # no thread available
-            announce()
-
-    def _forget(self, run: RunId) -> None:
-        with self._run_ended:
-            self._active.pop(run, None)
-            self._run_ended.notify_all()
+        self._start(partial(self._announce, job, ended))
 
 
 def describe_holder(holder: str) -> str:
@@ -376,4 +378,4 @@ def describe_holder(holder: str) -> str:
 def _reschedule(job: Job, *, expected: Job, to: float) -> Job:
     """Return a job with another next run time, unless it has changed meanwhile."""
     is_unchanged = (job.state, job.next_run_at) == (expected.state, expected.next_run_at)
-    return replace(job, next_run_at=to) if is_unchanged else job
+    return replace(job, next_run_at=to, held_since=None) if is_unchanged else job

@@ -1,13 +1,13 @@
 """Scripts that supply input to a job's prompt, run from one folder under a time limit."""
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from journeyman.agent.tools.process import ProcessResult, run_process
@@ -17,8 +17,9 @@ from journeyman.text.display import readable
 
 MAX_OUTPUT: Final = 32_000
 _MAX_REASON: Final = 300
-_MAX_SIGNAL_LENGTH: Final = 200
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_NOTHING_TO_DO: Final = re.compile(r'\s*\{([^{}]*,)?\s*"wakeAgent"\s*:\s*false\s*(,[^{}]*)?\}\s*')
+"""The whole output, not its last line, which may belong to a fetched page."""
 _INTERPRETERS: Final = {".py": sys.executable, ".sh": "/bin/sh"}
 
 
@@ -84,16 +85,14 @@ def resolve_script(folder: Path, name: str) -> Path:
     shown = readable(name)
     try:
         root, script = folder.resolve(strict=True), (folder / name).resolve(strict=True)
-        mode = script.stat().st_mode
+        is_file = script.is_file()
     except (OSError, RuntimeError):  # RuntimeError: a loop of links
-        raise WrongInput(f"The script {shown!r} is not in {folder}: put it there.") from None
+        is_file = False
+    if not is_file:
+        raise WrongInput(f"The script {shown!r} is not in {folder}: put a file there.")
     if not script.is_relative_to(root):
         raise WrongInput(
             f"The script {shown!r} is a link that leads out of {folder}. Put the file itself there."
-        )
-    if not stat.S_ISREG(mode):
-        raise WrongInput(
-            f"The script {shown!r} in {folder} is not a regular file. Name a file there."
         )
     if not os.access(script, os.R_OK):
         raise WrongInput(f"The script {script} cannot be read by this user: chmod u+r {script}")
@@ -135,20 +134,6 @@ def _to_script_run(ended: ProcessResult, timeout_s: float) -> ScriptRun:
         lines = [line.strip() for line in output.splitlines() if line.strip()]
         tail = " / ".join(lines[-3:])[-_MAX_REASON:] or "it printed nothing"
         status, reason = "failed", f"failed: exit code {ended.exit_code}: {tail}"
-    elif _signals_nothing_to_do(output):
+    elif _NOTHING_TO_DO.fullmatch(output):
         status, reason = "silent", "reported that there is nothing to do"
     return ScriptRun(output=output, status=status, reason=reason)
-
-
-def _signals_nothing_to_do(output: str) -> bool:
-    """Return whether the whole output is `{"wakeAgent": false}`. A last line is not enough: it may
-    belong to a fetched page.
-    """
-    # Limited before decoding, because deeply nested JSON is a risk.
-    if len(output.strip()) > _MAX_SIGNAL_LENGTH:
-        return False
-    try:
-        signal = msgspec.json.decode(output)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return False
-    return isinstance(signal, dict) and signal.get("wakeAgent") is False

@@ -44,7 +44,7 @@ def find_context_tokens(
     """
     url = base_url.rstrip("/")
     fetch = partial(_fetch, api_key=api_key, timeout_s=timeout_s)
-    return _find_at_endpoint(name, url, fetch) or _find_in_price_data(name, url)
+    return _find_at_endpoint(name, url, fetch) or known_context_tokens(name, url)
 
 
 def _fetch(url: str, payload: object = None, *, api_key: str, timeout_s: float) -> object:
@@ -117,8 +117,10 @@ def _plausible(value: object) -> int | None:
     return value if type(value) is int and 0 < value <= LARGEST_WINDOW else None
 
 
-def _find_in_price_data(name: str, url: str) -> int | None:
-    """Return the window at the provider with this address, or at the model's maker."""
+def known_context_tokens(name: str, url: str = "") -> int | None:
+    """Return the context window of a model in tokens by the price data, which list it at the
+    provider with this address or at the model's maker.
+    """
     for model, address in ((name, url), (name, None), (name.rpartition("/")[2], None)):
         with suppress(LookupError):
             _, entry = _price_data().find_provider_model(model, None, None, address)

@@ -24,6 +24,7 @@ from journeyman.plugin.client import PROGRAM, Unanswered, child_environ, request
 from journeyman.plugin.gate import HostGate
 from journeyman.plugin.imports import ImportQueue
 from journeyman.plugin.installation.record import installed_python
+from journeyman.plugin.runs import host_jobs
 from journeyman.plugin.server import HookServer, is_locked
 from journeyman.plugin.service import Exchange, HostService
 from journeyman.records.errors import BadSetting, JourneymanError
@@ -155,7 +156,7 @@ class Resident:
             yield
 
     def _jobs(self, stopping: threading.Event) -> Iterator[None]:
-        jobs = self._journeyman.jobs
+        jobs = host_jobs(self._journeyman)
         scheduler = jobs.scheduler(terminal=self._tell, tell=self._tell)
         self._is_working = lambda: not scheduler.is_idle
         thread = threading.Thread(target=scheduler.serve, args=(stopping,), name="jobs")

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -21,7 +22,7 @@ from journeyman.hosts.pages import PAGES
 from journeyman.hosts.process import HostRunner
 from journeyman.hosts.runner import RunBegan, RunOpening, RunRequest, RunResult, RunStep
 from journeyman.plugin.client import run_path
-from journeyman.plugin.engines import ENGINES
+from journeyman.plugin.engines import ENGINES, choose_engine
 from journeyman.plugin.installation.installer import Installer
 from journeyman.plugin.installation.record import read_record
 from journeyman.plugin.opening_parts import stored_openings
@@ -30,6 +31,9 @@ from journeyman.plugin.service import HostService, RunMode
 from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
 from journeyman.records.host import source_of
 from journeyman.records.session import JOB, RUN
+
+if TYPE_CHECKING:
+    from journeyman.jobs.jobs import Jobs
 
 _PARTS = ("opening", "gate")
 
@@ -206,3 +210,29 @@ class HostRun:
         subagents = log.with_suffix("")
         paths = [log, *([subagents] if subagents.is_dir() else [])]
         self._journeyman.import_logs(paths)
+
+
+class HostRuns:
+    """The runners of hosts for jobs and others that work with nobody there."""
+
+    def __init__(self, journeyman: Journeyman, environ: Mapping[str, str] = os.environ) -> None:
+        self._journeyman, self._environ = journeyman, environ
+
+    def choose(self, folder: Path) -> str:
+        return choose_engine(self._journeyman, folder, self._environ)
+
+    def make(self, name: str, *, owner: str, warm: bool, holds: bool, notify: Notify) -> HostRun:
+        return HostRun(
+            self._journeyman,
+            name,
+            owner=owner,
+            warm=warm,
+            approver=None if holds else lambda _request: None,
+            notify=notify,
+            environ=self._environ,
+        )
+
+
+def host_jobs(journeyman: Journeyman) -> "Jobs":
+    """Return the jobs of a home, which also work with the agents of hosts."""
+    return journeyman.jobs_with(hosts=HostRuns(journeyman))

@@ -57,11 +57,8 @@ class HookServer:
             self._take_lock()
             with suppress(FileNotFoundError):
                 Path(self.path).unlink()  # left behind by a process that was killed
-            before = os.umask(0o177)
-            try:
-                self._server = _SocketServer(self.path, self)
-            finally:
-                os.umask(before)
+            self._server = _SocketServer(self.path, self)
+            Path(self.path).chmod(0o600)  # the folder is private; umask is not per thread
         except OSError as error:
             self._release_lock()
             raise ServiceUnavailable(

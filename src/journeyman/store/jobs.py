@@ -23,7 +23,7 @@ AHEAD_S = 600.0
 """A lease or heartbeat that reaches further ahead than this comes from a wrong clock."""
 
 _LEASE = "scheduler"
-_STATE_COLUMNS = ("state", "next_run_at", "runs", "failures", "remark")
+_STATE_COLUMNS = ("state", "next_run_at", "held_since", "runs", "failures", "remark")
 
 RUNNING = sa.text("job_runs.status = 'running'")
 """A literal, not a bound value: only then can a database use an index with this condition."""
@@ -36,7 +36,7 @@ jobs = sa.Table(
     text("name"),
     # The job's state. The body has the user's definition, so that neither overwrites the other.
     text("state"),
-    sa.Column("next_run_at", sa.Double),
+    *columns(sa.Double, "next_run_at", "held_since"),
     *columns(sa.Integer, "runs", "failures", nullable=False),
     *texts("remark", "body"),
     sa.Index("jobs_due", "state", "next_run_at"),
@@ -152,7 +152,8 @@ class Jobs(Repository):
 
     def last_runs(self) -> dict[JobId, Run]:
         """Return the newest run of each job."""
-        newest = sa.select(sa.func.max(job_runs.c.row_id)).group_by(job_runs.c.job_id)
+        runs = sa.select(sa.func.max(job_runs.c.row_id)).where(job_runs.c.status != "missed")
+        newest = runs.group_by(job_runs.c.job_id)
         rows = self._read("reading jobs", job_runs.select().where(job_runs.c.row_id.in_(newest)))
         return {run.job: run for run in map(_run_of, rows)}
 
@@ -198,10 +199,20 @@ class Jobs(Repository):
         with self._writing("releasing the scheduler's lease") as connection:
             connection.execute(leases.delete().where(mine))
 
-    def claim(self, job: Job, run: Run, *, then: Job, skipped: Job, alive_until: float) -> bool:
-        """Begin a due run, and set the job's state to that of `then`. Return False if another
-        scheduler has the lease, or if the job's state has changed or it is running; also if this
-        scheduled time already had its run: the job then gets the state of `skipped`.
+    def claim(
+        self,
+        job: Job,
+        run: Run,
+        *,
+        then: Job,
+        skipped: Job,
+        alive_until: float,
+        missed: Run | None = None,
+    ) -> bool:
+        """Begin a due run, record the due times that were `missed` before it, and set the job's
+        state to that of `then`. Return False if another scheduler has the lease, or if the job's
+        state has changed or it is running; also if this scheduled time already had its run: the job
+        then gets the state of `skipped`.
         """
         mine = (leases.c.name == _LEASE) & (leases.c.holder == run.holder)
         as_seen = [jobs.c[name] == getattr(job, name) for name in ("id", "state", "next_run_at")]
@@ -212,6 +223,8 @@ class Jobs(Repository):
             moved = connection.execute(jobs.update().where(*as_seen).values(_state_values(then)))
             is_mine = held.rowcount and moved.rowcount
             if is_mine and _insert_run(connection, run, alive_until):
+                if missed is not None:
+                    _insert_run(connection, missed, alive_until)
                 return True
             running = sa.select(job_runs.c.id).where(RUNNING, job_runs.c.job_id == job.id)
             if not is_mine or connection.execute(running).first():

@@ -10,11 +10,9 @@ from journeyman import Journeyman
 from journeyman.agent.tools.tool import Tool, worked
 from journeyman.gate.decision import Risk
 from journeyman.jobs.guard import ModelRoute, check_window, is_remote, is_simple, select_tools
-from journeyman.models.model import Model
 from journeyman.records.errors import JobBlocked, WrongInput
 from journeyman.records.job import Job, JobId, Schedule
 from journeyman.settings import JobsSettings
-from journeyman.testing import ScriptedModel
 
 SCHEDULE = Schedule(text="every 1h", kind="every", timezone="UTC", seconds=3600)
 SIMPLE = Job(id=JobId("j1"), name="n", prompt="Tell me the weather in Graz.", schedule=SCHEDULE)
@@ -62,8 +60,7 @@ def test_word_limit_of_simple_prompts() -> None:
 
 
 def check(window: int | None) -> tuple[str, ...]:
-    model: Model = ScriptedModel((), name="small-1b", context_tokens=window)
-    return check_window(model, minimum=MINIMUM, setting="model.context_length")
+    return check_window(window, minimum=MINIMUM, model="small-1b", place="model.context_length")
 
 
 @table("window", [MINIMUM, MINIMUM + 1, 1_000_000])
@@ -76,14 +73,14 @@ def test_window_below_the_minimum_blocks_the_job(window: int) -> None:
     with pytest.raises(JobBlocked) as caught:
         check(window)
     told = str(caught.value)
-    for part in ("small-1b (scripted)", f"{window:,} tokens", "64,000", "--model", "model.name"):
+    for part in ("small-1b", f"{window:,} tokens", "64,000", "--model"):
         assert part in told
-    assert "set model.context_length in config.toml" in told
+    assert "set model.context_length" in told
 
 
 def test_unknown_window_gives_a_warning() -> None:
     (warning,) = check(None)
-    assert warning.startswith("The context window of small-1b (scripted) is unknown; ")
+    assert warning.startswith("The context window of small-1b is unknown; ")
     assert "64,000" in warning
     assert "runs anyway" in warning
 
