@@ -230,7 +230,7 @@ def printed(command: Command, names: Sequence[str]) -> dict[str, str]:
         ("playbook", names[3], "--all"),
         ("facts", "list", "--project", names[3]),
         ("facts", "list", "--project", names[3], "--json"),
-        ("worth", "--project", names[3], "--cases"),
+        ("worth", "--project", names[3]),
         ("worth", "--project", names[3], "--json"),
         ("open", TASK, "--project", names[3]),
         ("open", TASK, "--project", names[3], "--explain"),

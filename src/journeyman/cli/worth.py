@@ -1,24 +1,19 @@
 """`journeyman worth`: measures what facts are worth on the recorded sessions."""
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.text import Text
 
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag, option
+from journeyman.cli.context import option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
-from journeyman.trials.worth_report import Case, Interval, Worth
-
-_MOST_CASES = 20
+from journeyman.trials.worth_report import Interval, Worth
 
 
 @context.command()
 @option("--project NAME|DIR", "Only this project: a name or a folder (default: all of them).")
-@flag("--cases", f"Also print {_MOST_CASES} sessions to read: what each was told, and did.")
-def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: bool) -> None:
+def worth(journeyman: Journeyman, *, project: str | None, as_json: bool) -> None:
     """Measure what facts would have been worth in your recorded sessions.
 
     Each session is met with what was known before it. Counted are the calls that really happened
@@ -29,7 +24,7 @@ def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: 
 
     Examples:
       journeyman worth
-      journeyman worth --project . --cases
+      journeyman worth --project .
       journeyman worth --json
     """
     name = journeyman.project_named(project) if project else None
@@ -47,8 +42,6 @@ def worth(journeyman: Journeyman, *, project: str | None, cases: bool, as_json: 
     console = formatting.console()
     for one in found:
         show_worth(console, one)
-        if cases:
-            _show_cases(console, one.cases)
 
 
 def show_worth(console: Console, worth: Worth) -> None:
@@ -68,42 +61,8 @@ def show_worth(console: Console, worth: Worth) -> None:
         counts = ("told", "used", "needless calls")
         kinds = ((row.kind, row.moment, row.told, row.used, row.needless) for row in worth.kinds)
         console.print(formatting.table("kind", "moment", *counts, numbers=counts, rows=kinds))
-    if worth.shares:
-        formatting.print_heading(console, "Share of what came up that had been told before")
-        rows = (
-            (share.name, _share(share.mean), f"{share.hit} of {share.of}", share.mean.of)
-            for share in worth.shares
-        )
-        console.print(formatting.table("what", "mean", "all", "sessions", rows=rows))
-    totals = {
-        "longest start, in tokens": worth.start_tokens,
-        "told names that were gone": len(worth.dead),
-        "told what an instructions file says": len(worth.repeated),
-        "told facts that disagree": len(worth.contradictions),
-        "facts told at a call": len(worth.hints),
-    }
-    console.print()
-    for label, number in totals.items():
-        console.print(Text(f"{label}: {number:,}"))
-    console.print()
+    console.print(Text(f"\nlongest start, in tokens: {worth.start_tokens:,}\n"))
 
 
 def _interval(value: Interval) -> str:
     return f"{value.estimate:.1f} [{value.low:.1f}, {value.high:.1f}]"
-
-
-def _share(value: Interval) -> str:
-    return f"{value.estimate:.2f} [{value.low:.2f}, {value.high:.2f}]"
-
-
-def _show_cases(console: Console, cases: Sequence[Case]) -> None:
-    for case in cases[-_MOST_CASES:]:
-        formatting.print_heading(console, f"Session {case.session[:8]}")
-        fields = {
-            "request": case.request,
-            "told": case.told or "nothing",
-            "files": ", ".join(case.files) or "none",
-            "failed": "\n".join(case.failed) or "nothing",
-        }
-        for label, text in fields.items():
-            console.print(Text.assemble((f"{label}: ", "dim"), readable(text)))

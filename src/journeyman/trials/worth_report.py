@@ -43,35 +43,6 @@ class KindWorth(Struct, frozen=True, kw_only=True):
     needless: int
 
 
-class Share(Struct, frozen=True, kw_only=True):
-    """How much of what came up had been told before: `hit` of `of`, and as a mean over sessions."""
-
-    name: str
-    hit: int
-    of: int
-    mean: Interval
-
-
-class Case(Struct, frozen=True, kw_only=True):
-    """A session to read: what it was told, and what it then did."""
-
-    session: str
-    told: str
-    request: str
-    files: tuple[str, ...]
-    failed: tuple[str, ...]
-
-
-class Hint(Struct, frozen=True, kw_only=True):
-    """A fact told at a call or after its failure, and what happened then."""
-
-    session: str
-    moment: Moment
-    text: str
-    call: str
-    then: str
-
-
 class Worth(Struct, frozen=True, kw_only=True):
     """The measurement of one project. `ceiling` is what could have been made needless at the most:
     searches before a file was found, and calls that failed for a lasting reason, per session.
@@ -83,13 +54,7 @@ class Worth(Struct, frozen=True, kw_only=True):
     ceiling: Interval
     arms: tuple[Arm, ...]
     kinds: tuple[KindWorth, ...]
-    shares: tuple[Share, ...]
     start_tokens: int
-    dead: tuple[str, ...]
-    repeated: tuple[str, ...]
-    contradictions: tuple[str, ...]
-    hints: tuple[Hint, ...]
-    cases: tuple[Case, ...]
     alarms: tuple[tuple[str, str], ...] = ()
 
 
@@ -108,15 +73,6 @@ def arm_of(name: str, scores: Sequence[Score]) -> Arm:
         unused=interval_of([score.unused for score in scores]),
         net=interval_of([score.needless - score.unused for score in scores]),
         tokens=sum(score.tokens for score in scores) / max(len(scores), 1),
-    )
-
-
-def share_of(name: str, pairs: Sequence[tuple[int, int]]) -> Share:
-    return Share(
-        name=name,
-        hit=sum(hit for hit, _ in pairs),
-        of=sum(of for _, of in pairs),
-        mean=interval_of([hit / of for hit, of in pairs]),
     )
 
 
