@@ -17,7 +17,7 @@ from scipy.special import betaincinv
 from journeyman.records import JudgedCall, JudgedSession, SessionId, Verdict
 from journeyman.reliability.comparison import Comparison, compare
 from journeyman.reliability.learning_curve import LearningEffect, learning
-from journeyman.reliability.rates import Difference, fisher_exact, newcombe, wilson
+from journeyman.reliability.rates import Difference, newcombe, wilson
 
 Random = np.random.Generator
 
@@ -183,18 +183,12 @@ def show_comparisons(runs: int, random: Random) -> tuple[list[float], list[float
             f"      | {coverage(naive, truth):7.1%} {shown[1]}",
             flush=True,
         )
-    print(
-        "compare, single sessions                     false alarms | interval alone, Fisher alone"
-    )
+    print("compare, single sessions                     false alarms")
     for calls, rate in ((30, 0.1), (100, 0.1), (100, 0.3)):
         found = list(single_sessions(calls, rate, runs, random))
         alarms = float(np.mean([one.verdict != "undecided" for one in found]))
-        interval = float(np.mean([one.difference.decided for one in found]))
-        fisher = float(
-            np.mean([(fisher_exact(one.warm.rate, one.cold.rate) or 0) < 0.05 for one in found])
-        )
         name = f"{calls} calls each, {rate:.0%} errors"
-        print(f"{name:47} {alarms:7.1%}      | {interval:7.1%} {fisher:7.1%}", flush=True)
+        print(f"{name:47} {alarms:7.1%}", flush=True)
     return ours, theirs
 
 
