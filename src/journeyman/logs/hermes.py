@@ -1,6 +1,5 @@
 """Readers for Hermes' `state.db`, any schema version, opened read-only, and for its JSONL export.
-Copies made by an in-place compaction, rows that the user undid, and background reviews that older
-versions left in the conversation are omitted.
+Copies made by an in-place compaction and rows that the user undid are omitted.
 """
 
 from collections.abc import Iterable, Iterator, Set
@@ -132,21 +131,14 @@ def _split(rows: Iterable[Row]) -> Iterator[Row]:
 def _conversation(
     session_id: str, rows: Iterable[Row], omitted: Set[int]
 ) -> Iterator[Message | Skip]:
-    """Yield split rows as messages, in order, without those `omitted` and without reviews, and with
-    their generations counted.
+    """Yield split rows as messages, in order, without those `omitted`, and with their generations
+    counted.
     """
-    generation, has_messages, in_review = 0, False, False
+    generation, has_messages = 0, False
     last_summary: int | None = None
     for index, row in enumerate(rows):
         if index in omitted:
             continue
-        if hermes_rows.starts_review(row):
-            in_review = True
-            continue
-        if in_review and row.get("role") in ("assistant", "tool"):
-            in_review = row.get("role") == "tool" or hermes_rows.has_tool_calls(row)
-            continue
-        in_review = False
         recorded_id = whole_number(row["id"]) if isinstance(row.get("id"), int) else None
         number = index if recorded_id is None else recorded_id
         if hermes_rows.is_summary(row):

@@ -54,15 +54,6 @@ _HARNESS_PREFIXES = (
     "Continue from the compressed conversation context above.",
 )
 
-REVIEW_PREFIXES = (
-    "Review the conversation above and update the skill library",
-    "Review the conversation above and consider saving to memory",
-)
-"""Background reviews that older Hermes versions left in the conversation."""
-
-# "[memory]", also left by reviews; not "[SILENT]", with which a cron job reports no news.
-_BARE_TAG = re.compile(r"\[[a-z_]+\]")
-
 # A compaction copies the last rows: a copy has a new id and equal values in these columns.
 _COPIED_COLUMNS = ("role", "content", "timestamp", "tool_call_id", "tool_calls", "tool_name")
 
@@ -172,10 +163,6 @@ def trace(row: Row) -> MessageTrace:
     )
 
 
-def starts_review(row: Row) -> bool:
-    return row.get("role") in ("user", "system") and _starts_with(row, REVIEW_PREFIXES)
-
-
 def has_tool_calls(row: Row) -> bool:
     return row.get("tool_calls") not in (None, "", "[]", "null", [])
 
@@ -190,8 +177,6 @@ def parse_message(
     if role not in _ROLES:
         raise ValueError(f"unknown role {role!r}")
     text = content_text(row.get("content"))
-    if role == "assistant" and _BARE_TAG.fullmatch(text) and not has_tool_calls(row):
-        return None
     kind: MessageKind = "summary" if is_summary(row) else "plain"
     if kind == "plain" and (
         row.get("display_kind") == "hidden" or _starts_with(row, _HARNESS_PREFIXES)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from journeyman.logs.file_access import sqlite_uri
-from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, SQLITE_HEADER, LogFile
 from journeyman.records import Fragment, LogEvent, LogState, Mark, Skip
 from journeyman.records.errors import LogUnreadable, NotALog
 
@@ -19,7 +19,6 @@ RequiredColumns = Mapping[str, Set[str]]
 BUSY_TIMEOUT_S = 5.0
 """How long to wait for a lock, as Hermes' own readers do."""
 
-_HEADER = b"SQLite format 3\x00"
 _SESSIONS_PER_MARK = 200
 _MAX_NAMED_TABLES = 6
 _HARMLESS_ACTIONS = frozenset(
@@ -34,7 +33,7 @@ _HARMLESS_ACTIONS = frozenset(
 
 def has_database_header(log: LogFile) -> bool:
     """Return whether a file is a SQLite database of any program."""
-    return log.head.startswith(_HEADER)
+    return log.head.startswith(SQLITE_HEADER)
 
 
 def has_tables(log: LogFile, required: RequiredColumns) -> bool:
@@ -156,9 +155,9 @@ def _connected(log: LogFile, busy_timeout_s: float) -> Iterator[sqlite3.Connecti
 
 
 def _is_at_rest(log: LogFile) -> bool:
-    """Return whether no program has the database open: it is in WAL mode without a -wal file."""
-    in_wal_mode = log.head[18:20] == b"\x02\x02"
-    return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
+    """Return whether no program is writing to the database: it has no journal of either kind."""
+    beside = (log.path.with_name(log.path.name + ending) for ending in ("-wal", "-journal"))
+    return not any(path.exists() for path in beside)
 
 
 def _connect(log: LogFile, busy_timeout_s: float, *, immutable: bool) -> sqlite3.Connection:
