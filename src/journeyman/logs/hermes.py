@@ -104,15 +104,10 @@ def _omitted(rows: Iterable[Row]) -> Set[int]:
     """
     traces: list[MessageTrace] = []
     states: list[tuple[bool, bool]] = []
-    first_with_key: dict[int, int] = {}
-    originals: dict[int, int] = {}
-    for index, row in enumerate(rows):
+    for row in rows:
         traces.append(hermes_rows.trace(row))
         states.append((bool(row.get("active", True)), hermes_rows.is_undone(row)))
-        key = hermes_rows.copy_key(row)
-        if key is not None and (first := first_with_key.setdefault(key, index)) != index:
-            originals[index] = first
-    originals |= copies_in_place(traces)
+    originals = copies_in_place(traces)
     decisive: dict[int, tuple[bool, bool]] = {}
     for index, (live, undone) in enumerate(states):
         original = index

@@ -54,9 +54,6 @@ _HARNESS_PREFIXES = (
     "Continue from the compressed conversation context above.",
 )
 
-# A compaction copies the last rows: a copy has a new id and equal values in these columns.
-_COPIED_COLUMNS = ("role", "content", "timestamp", "tool_call_id", "tool_calls", "tool_name")
-
 # The key in model_config that states each kind of lineage. A child inherits its parent's keys, so
 # a key counts only if its value is the parent's id.
 _LINEAGE_KEYS: tuple[tuple[str, LineageKind], ...] = (
@@ -109,15 +106,6 @@ def _lineage(row: Row, parent_end_reason: str | None) -> Lineage | None:
 def is_undone(row: Row) -> bool:
     """Return whether the user undid this row: it is neither live nor archived by a compaction."""
     return row.get("active", 1) == 0 and not row.get("compacted")
-
-
-def copy_key(row: Row) -> int | None:
-    """Return a key that a message shares with its copies; None if the row has no timestamp, which
-    is needed to distinguish messages.
-    """
-    if row.get("timestamp") is None:
-        return None
-    return hash(tuple(str(row.get(name)) for name in _COPIED_COLUMNS))
 
 
 def is_summary(row: Row) -> bool:

@@ -536,18 +536,13 @@ class TestSideChains:
             assert lineage == Lineage(parent="s1", kind="subagent")
         assert reading.sessions["s1"].lineage is None
 
-        # Unnamed: identified by the first line.
+        # Unnamed, as in older versions: one session.
         reading = transcript(
             user("u1", "Go"),
             sidechain(user("x1", "Search for x")),
-            sidechain(user("y1", "Search for y")),
-            sidechain(answer("x2", "m1", call("c1")), parent="x1"),
-            sidechain(answer("y2", "m2", "Found y"), parent="y1"),
-            sidechain(result("x3", "c1", "hit"), parent="x2"),
-            sidechain(answer("x4", "m3", "Found x"), parent="x3"),
+            sidechain(answer("x2", "m1", "Found x"), parent="x1"),
         )
-        assert [m.key for m in reading.by_session["agent-x1-s1"]] == ["x1", "x2", "x3", "x4"]
-        assert [m.key for m in reading.by_session["agent-y1-s1"]] == ["y1", "y2"]
+        assert [m.key for m in reading.by_session["agent-side-s1"]] == ["x1", "x2"]
 
         # In a separate file.
         reading = transcript(

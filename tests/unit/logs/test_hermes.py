@@ -227,25 +227,6 @@ class TestUndoneMessages:
         hermes.message("user", "live")
         assert [m.text for m in read(READER, hermes.path).messages] == ["archived", "live"]
 
-        # Undoing a copy undoes the message.
-        hermes.clear()
-        hermes.session()
-        hermes.message("user", "Go", active=0, compacted=1)
-        original = hermes.message("user", "Delete it")
-        copy = hermes.copy(original)
-        hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (copy,))
-        assert [m.text for m in read(READER, hermes.path).messages] == ["Go"]
-
-        # Unless another copy is active.
-        hermes.clear()
-        hermes.session()
-        original = hermes.message("user", "Go")
-        live, undone = hermes.copy(original), hermes.copy(original)
-        hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (undone,))
-        assert live
-        (message,) = read(READER, hermes.path).messages
-        assert message.key == f"row{original}"
-
 
 class TestCompaction:
     SUMMARY = "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted"
