@@ -27,6 +27,7 @@ from journeyman.store.audit import (
     card_fault,
     card_of,
     entry_of,
+    only_text,
     safe_rows,
 )
 from journeyman.store.confirmation_tables import audit, confirmations
@@ -177,7 +178,7 @@ class Confirmations(Repository):
         while after is not None:
             with self._reading("reading the audit") as connection:
                 rows = safe_rows(connection, audit, audit.c.seq > after, limit=_BATCH).all()
-            yield from ((row.entry or "", row.digest or "") for row in rows)
+            yield from ((only_text(row.entry), only_text(row.digest)) for row in rows)
             after = rows[-1].seq if len(rows) == _BATCH else None
 
     def audit_head(self) -> tuple[int, str]:
@@ -185,7 +186,7 @@ class Confirmations(Repository):
         is_number = audit.c.seq.between(1, LARGEST_SEQ)
         with self._reading("reading the audit") as connection:
             row = safe_rows(connection, audit, is_number, limit=1, newest=True).one_or_none()
-        return (0, GENESIS_DIGEST) if row is None else (row.seq or 0, row.digest or "")
+        return (0, GENESIS_DIGEST) if row is None else (row.seq, only_text(row.digest))
 
     def checked(self, recompute: Callable[[Confirmation], tuple[str, str]]) -> AuditChain:
         """Return the chain of all audit entries, compared with every stored card at one moment; its
@@ -198,7 +199,7 @@ class Confirmations(Repository):
                 connection.execution_options(isolation_level="REPEATABLE READ")
             chain.read_new(connection)
             cards = safe_rows(connection, confirmations)
-            rows = {row.id or "without a readable id": row for row in cards}
+            rows = {only_text(row.id) or "without a readable id": row for row in cards}
             for id_ in rows.keys() | chain.cards.keys():
                 row, tracked = rows.get(id_), chain.cards.get(id_)
                 fault = "it is not in the audit" if tracked is None else card_fault(row, tracked)
