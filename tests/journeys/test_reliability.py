@@ -162,9 +162,7 @@ class TestProfile:
         assert "Early and late calls, by the same tools" in shown
         assert "same tools" in shown
         types = filled.json("profile")["types"]
-        assert all(
-            {"early", "late", "crude", "stratified"} <= each["learning"].keys() for each in types
-        )
+        assert all({"early", "late", "stratified"} <= each["learning"].keys() for each in types)
 
     def test_tools_that_do_nothing_of_their_own(self, command: Command) -> None:
         plan = {"id": "p", "type": "function", "function": {"name": "todo", "arguments": "{}"}}

@@ -120,12 +120,8 @@ def _show_sections(console: Console, report: Profile) -> None:
     formatting.print_heading(console, "Over the course of a session")
     learning = report.learning
     if learning.stratified.low is not None:
-        compared = (
-            ("tool by tool", learning.stratified),
-            ("all calls together", learning.crude),
-        )
         headers = ("points", "95 % interval")
-        rows = ((name, change(one), change_interval(one)) for name, one in compared)
+        rows = [("tool by tool", change(learning.stratified), change_interval(learning.stratified))]
         console.print(formatting.table("errors late", *headers, numbers=headers, rows=rows))
     console.print(Text(learning.reading))
     types = [(group.name, group.learning) for group in report.types]

@@ -124,8 +124,6 @@ def show_warm_up(console: Console, sides: Sequence[tuple[str, WarmUp]]) -> None:
         ("calls to the first success", *(_median(one.calls) for one in warm_ups)),
         ("time to the first success", *(_median(one.seconds, seconds=True) for one in warm_ups)),
         ("sessions without a success", *(f"{one.without_success:,}" for one in warm_ups)),
-        ("different tools in a session", *(_median(one.tools) for one in warm_ups)),
-        ("effective number of tools", *(_median(one.diversity) for one in warm_ups)),
     ]
     console.print(formatting.table("", *names, numbers=names, rows=rows))
 

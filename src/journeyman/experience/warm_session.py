@@ -177,7 +177,7 @@ def _compare(
     )
     warmer = found.difference.estimate
     return {
-        **reduced(found, "crude"),
+        **reduced(found),
         "improvement": None if warmer is None else reduced(-warmer),
         "warm_better": None if warmer is None else warmer < 0,
     }
@@ -309,7 +309,7 @@ def profile_answer(profile: "Profile") -> Answer:
     )
     failures = ("failures", "further_failures", "further_errors")
     return {
-        **reduced(shown, *failures, "curve", "marathons", "crude"),
+        **reduced(shown, *failures, "curve", "marathons"),
         "dominant_tool_type": profile.task_type,
         "more_tools": max(0, len(profile.tools) - MOST_TOOLS),
     }

@@ -1,6 +1,6 @@
 """Measures whether an agent improves within its sessions: late calls against early ones. Reads come
-early and writes late, so only calls of the same tool are compared; the crude figure is reported as
-well because people expect it. Intervals come from a bootstrap that resamples whole sessions.
+early and writes late, so only calls of the same tool are compared. Intervals come from a bootstrap
+that resamples whole sessions.
 """
 
 from collections import Counter
@@ -144,14 +144,13 @@ _BY_TOOL = "Mantel-Haenszel by tool, bootstrap over sessions 95 %"
 
 
 class LearningEffect(Struct, frozen=True, kw_only=True):
-    """Early against late calls, in the sessions that have both. Differences are late minus early:
-    negative is improvement. The crude one pools all tools.
+    """Early against late calls, in the sessions that have both. The difference is late minus early
+    for the same tools: negative is improvement. The two rates are those of all tools together.
     """
 
     sessions: int
     early: Rate
     late: Rate
-    crude: Difference
     stratified: Difference
     reading: str
 
@@ -167,11 +166,6 @@ def learning(
         table_by_tool(_late_and_early(calls, share)) for calls in counted if len(calls) >= MIN_CALLS
     ]
     late, early = _rates(parts)
-    sums = [[sum(column) for column in zip(*table.values(), strict=True)] for table in parts]
-    pooled = [{"": (row[0], row[1], row[2], row[3])} for row in sums]
-    crude = bootstrap_difference(
-        pooled, method="bootstrap over sessions 95 %", having=_LONG_ENOUGH, seed=seed
-    )
     both = "calls of a tool that is used early and late"
     having = both if len(parts) >= MIN_SESSIONS else _LONG_ENOUGH
     stratified = bootstrap_difference(
@@ -181,9 +175,8 @@ def learning(
         sessions=len(parts),
         early=early,
         late=late,
-        crude=crude,
         stratified=stratified,
-        reading=_reading(crude, stratified),
+        reading=_reading(early, late, stratified),
     )
 
 
@@ -223,13 +216,14 @@ def _rates(tables: Sequence[SessionTable]) -> tuple[Rate, Rate]:
     return first, second
 
 
-def _reading(crude: Difference, stratified: Difference) -> str:
+def _reading(early: Rate, late: Rate, stratified: Difference) -> str:
     reading = _stratified_reading(stratified)
-    if crude.estimate is None or stratified.estimate is None:
+    if early.estimate is None or late.estimate is None or stratified.estimate is None:
         return reading
-    if crude.estimate * stratified.estimate < 0:
+    crude = late.estimate - early.estimate
+    if crude * stratified.estimate < 0:
         reading += (
-            f" All tools pooled point the other way ({change_text(crude.estimate)} late), because"
+            f" All tools pooled point the other way ({change_text(crude)} late), because"
             " different tools are used late than early; do not rely on that figure."
         )
     return reading
