@@ -33,11 +33,10 @@ from journeyman.store.audit import (
 from journeyman.store.confirmation_tables import audit, confirmations
 from journeyman.store.engine import Repository
 from journeyman.store.ledger import Ledger, select_records
-from journeyman.store.rows import storable
+from journeyman.store.rows import find_by_prefix, storable
 
 logger = logging.getLogger(__name__)
 
-_ID_LENGTH = 32
 _LOCK_ID = 7263503
 """The advisory lock of those who write confirmations on one PostgreSQL."""
 _BATCH = 1_000
@@ -85,13 +84,9 @@ class Confirmations(Repository):
 
     def find(self, id_: str) -> Confirmation | None:
         """Return a card by its id, or by a prefix that only one id has."""
-        prefix, columns = storable(id_), confirmations.c
-        # A range, not LIKE, which ignores case on SQLite and uses no index. Ids are hexadecimal,
-        # and g sorts after all of their letters in every collation.
-        after = prefix if len(prefix) == _ID_LENGTH else prefix + "g"
-        is_match = columns.id.between(prefix, after)
-        cards = self._cards(sa.select(columns.body).where(is_match).limit(2)) if prefix else ()
-        return cards[0] if len(cards) == 1 else None
+        with self._reading("reading confirmations") as connection:
+            rows = find_by_prefix(connection, confirmations, id_)
+        return card_of(rows[0].body) if len(rows) == 1 else None
 
     def list(
         self,
