@@ -183,8 +183,10 @@ class TestProfile:
         assert "1 call of housekeeping tools: todo." in " ".join(command("profile").stdout.split())
         assert (answer["rate"]["total"], everything["rate"]["total"]) == (1, 2)
         assert (answer["left_out"], answer["messages"]) == ({"todo": 1}, 4)
-        shares = {tool["tool"]: tool["share"] for tool in everything["tools"]}
-        assert shares == {"shell": 0.5, "todo": 0.5}
+        assert {tool["name"]: tool["calls"] for tool in everything["tools"]} == {
+            "shell": 1,
+            "todo": 1,
+        }
 
     def test_secrets_are_shown_only_on_request(self, command: Command) -> None:
         """Even a secret that only the arguments of the failed call reveal as one."""

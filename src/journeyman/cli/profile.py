@@ -165,7 +165,11 @@ def _show_summary(console: Console, report: Profile) -> None:
 def show_tools(console: Console, report: Profile, *, limit: int) -> None:
     """Print the error rates of the most used tools, the worst among them."""
     shown = shown_with_worst(report.tools, limit, lambda tool: tool.rate)
-    rows = [(tool.tool, f"{100 * tool.share:.0f} %", tool.rate.total, tool.rate) for tool in shown]
+    shares = (f"{100 * tool.calls / report.calls:.0f} %" for tool in shown)
+    rows = [
+        (tool.name, share, tool.rate.total, tool.rate)
+        for tool, share in zip(shown, shares, strict=True)
+    ]
     show_rates(console, "tool", ("share", "counted"), rows)
     hint = ": journeyman profile --by tool"
     formatting.print_remainder(console, len(report.tools), limit, hint, noun="tool")

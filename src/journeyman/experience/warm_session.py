@@ -39,7 +39,6 @@ _NAMES = {
     "WarmUp.calls": "calls_to_first_success",
     "WarmUp.seconds": "seconds_to_first_success",
     "WarmUp.without_success": "sessions_without_success",
-    "WarmUp.tools": "different_tools",
     "Comparison.difference": "warm_minus_cold",
     "CompressionReport.state": "verdict",
     "CompressionStep.state": "verdict",

@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 from tests.tables import table
 
-from journeyman.reliability.charts import draw_intervals, draw_profile, draw_series, svg
+from journeyman.reliability.charts import draw_intervals, draw_profile, svg
 from journeyman.reliability.profile import profile
 from journeyman.reliability.rates import wilson
 
@@ -30,7 +30,6 @@ def test_rows_have_their_values_and_stay_inside() -> None:
 def test_labels_cannot_be_markup_or_control_a_reader() -> None:
     name = '<script>alert("&")</script>\x00\x1b[31m \ud800'
     document = svg([draw_intervals(name, [(name, wilson(1, 9))], name)])
-    document += svg([draw_series(name, [(1, name, wilson(1, 9))], name)])
     assert "<script" not in document
     assert document.encode().isascii() or "\x1b" not in document
 
@@ -49,10 +48,8 @@ def test_any_number_of_values_can_be_drawn(rates: list) -> None:
     rows = [
         (f"a_tool_with_a_rather_long_name_and_a_number_{at}", rate) for at, rate in enumerate(rates)
     ]
-    series = [(float(at), name, rate) for at, (name, rate) in enumerate(rows)]
-    document = svg([draw_intervals("Rows", rows), draw_series("Series", series)])
-    known = sum(rate.total > 0 for rate in rates)
-    assert len(found(document, "circle")) == 2 * known
+    document = svg([draw_intervals("Rows", rows)])
+    assert len(found(document, "circle")) == sum(rate.total > 0 for rate in rates)
     assert "nan" not in document
     assert "inf" not in document
 

@@ -110,7 +110,7 @@ class TestTrivialTools:
         assert (whole.rate.total, kept.rate.total, kept.rate.errors) == (7, 4, 1)
         assert (whole.left_out, kept.left_out) == ({}, {"memory": 2, "mcp__notes__todo": 1})
         assert (kept.sessions, kept.messages, kept.calls) == (3, 14, 4)
-        assert [tool.tool for tool in kept.tools] == ["Bash"]
+        assert [tool.name for tool in kept.tools] == ["Bash"]
 
 
 class TestComparedLikeWithLike:
