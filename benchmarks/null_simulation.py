@@ -120,7 +120,7 @@ def comparisons(setting: Sets, runs: int, random: Random) -> Iterator[Comparison
             simulated_set(number, rate, setting.correlation, random, label)
             for number, rate, label in zip(setting.sessions, setting.rates, "wc", strict=True)
         )
-        yield compare(warm, cold, with_learning=False)
+        yield compare(warm, cold)
 
 
 def single_sessions(calls: int, rate: float, runs: int, random: Random) -> Iterator[Comparison]:
@@ -130,7 +130,7 @@ def single_sessions(calls: int, rate: float, runs: int, random: Random) -> Itera
             session(label, [(0, bool(one)) for one in random.random(calls) < rate])
             for label in "wc"
         )
-        yield compare([warm], [cold], with_learning=False)
+        yield compare([warm], [cold])
 
 
 def lessons(agent: Agent, runs: int, random: Random) -> Iterator[LearningEffect]:

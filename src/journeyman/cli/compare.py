@@ -14,7 +14,6 @@ from journeyman.cli.context import option
 from journeyman.cli.rate_tables import (
     change,
     change_interval,
-    show_early_and_late,
     show_rates,
     show_warm_up,
 )
@@ -54,11 +53,6 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         console.print(Text(comparison.note, style="dim"))
     formatting.print_heading(console, "How sessions get going")
     show_warm_up(console, [(name, side.warm_up) for name, side in sides])
-    types = [
-        (f"{group.name}, {name}", group.learning) for name, side in sides for group in side.types
-    ]
-    measured = [row for row in types if row[1] and row[1].stratified.low is not None]
-    show_early_and_late(console, "type", sorted(measured, key=lambda row: row[0]))
 
 
 @context.command(render=_show_comparison, is_paged=True)

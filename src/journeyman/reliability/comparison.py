@@ -18,7 +18,7 @@ from journeyman.reliability.clusters import (
     distinct,
     session_shortage,
 )
-from journeyman.reliability.groups import Group, grouped, without_tools
+from journeyman.reliability.groups import without_tools
 from journeyman.reliability.learning_curve import (
     bootstrap_difference,
     table_by_tool,
@@ -42,15 +42,14 @@ _BY_TOOL = "Mantel-Haenszel by tool, bootstrap over sessions 95 %"
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side: its sessions, their counted calls and the rate of these, how its sessions get
-    going, and its sessions by type of work, with early and late calls.
+    """One side: its sessions, their counted calls and the rate of these, and how its sessions get
+    going.
     """
 
     sessions: int
     calls: int
     rate: Rate
     warm_up: WarmUp
-    types: tuple[Group, ...]
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -77,13 +76,12 @@ class _SideCounts:
         self.ids = {session.id for session in self.sessions}
         self.counts = counts_of(session.calls for session in self.sessions)
 
-    def side(self, rate: Rate, *, with_learning: bool) -> Side:
+    def side(self, rate: Rate) -> Side:
         return Side(
             sessions=len(self.sessions),
             calls=rate.total,
             rate=rate,
             warm_up=warm_up(self.sessions),
-            types=grouped(self.sessions, "type", with_learning=with_learning),
         )
 
 
@@ -92,11 +90,9 @@ def compare(
     cold: Sequence[JudgedSession],
     *,
     trivial: Iterable[str] = (),
-    with_learning: bool = True,
 ) -> Comparison:
     """Compare warm with cold sessions, without the calls of `trivial` tools. The interval decides,
     but a difference that turns around when each tool is compared with itself decides nothing.
-    Comparing early and late calls on each side, `with_learning`, takes most of the time.
     """
     left_out = frozenset(trivial)
     sides = (
@@ -112,8 +108,8 @@ def compare(
     if contrast.difference.decided and not turned:
         verdict = "better" if (contrast.difference.estimate or 0) < 0 else "worse"
     return Comparison(
-        warm=sides[0].side(contrast.first, with_learning=with_learning),
-        cold=sides[1].side(contrast.second, with_learning=with_learning),
+        warm=sides[0].side(contrast.first),
+        cold=sides[1].side(contrast.second),
         difference=contrast.difference,
         same_tools=same_tools,
         first_turns=_contrast(*first_turns, single=single).difference,
