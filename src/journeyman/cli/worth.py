@@ -1,5 +1,7 @@
 """`journeyman worth`: measures what facts are worth on the recorded sessions."""
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.text import Text
 
@@ -8,7 +10,9 @@ from journeyman.cli.context import option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
-from journeyman.trials.worth_report import Interval, Worth
+
+if TYPE_CHECKING:
+    from journeyman.trials.worth import Interval, Worth
 
 
 @context.command()
@@ -44,7 +48,7 @@ def worth(journeyman: Journeyman, *, project: str | None, as_json: bool) -> None
         show_worth(console, one)
 
 
-def show_worth(console: Console, worth: Worth) -> None:
+def show_worth(console: Console, worth: "Worth") -> None:
     sessions = formatting.pluralize(worth.sessions, "session")
     console.print(
         Text(readable(f"{worth.project}: {sessions}, calls and facts per session"), style="bold")
@@ -64,5 +68,5 @@ def show_worth(console: Console, worth: Worth) -> None:
     console.print(Text(f"\nlongest start, in tokens: {worth.start_tokens:,}\n"))
 
 
-def _interval(value: Interval) -> str:
+def _interval(value: "Interval") -> str:
     return f"{value.estimate:.1f} [{value.low:.1f}, {value.high:.1f}]"

@@ -21,8 +21,8 @@ from journeyman.records.confirmation import (
     ConfirmationStatus,
     WrittenEntry,
 )
-from journeyman.store.confirmation_tables import audit
 from journeyman.store.rows import storable
+from journeyman.store.tables import audit
 
 GENESIS_DIGEST = "0" * 64
 """The previous digest of the first entry."""

@@ -30,10 +30,10 @@ from journeyman.store.audit import (
     only_text,
     safe_rows,
 )
-from journeyman.store.confirmation_tables import audit, confirmations
 from journeyman.store.engine import Repository
 from journeyman.store.ledger import Ledger, select_records
 from journeyman.store.rows import find_by_prefix, storable
+from journeyman.store.tables import audit, confirmations
 
 logger = logging.getLogger(__name__)
 

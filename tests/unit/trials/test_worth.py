@@ -8,7 +8,7 @@ import pytest
 from tests.turns import Turn, agent, call, chat, user
 
 from journeyman import Journeyman
-from journeyman.trials.worth_report import Arm, Interval, Worth
+from journeyman.trials.worth import Arm, Interval, Worth
 
 PROJECT = "acme/shop"
 HOME = "/home/ana/shop"
