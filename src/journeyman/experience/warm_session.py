@@ -295,7 +295,7 @@ def _read(value: Any, kind: str) -> Any:
 
 
 def profile_answer(profile: "Profile") -> Answer:
-    """Return a profile without its failures, curve and examples. Differences are late minus early:
+    """Return a profile without its failures and examples. Differences are late minus early:
     negative is improvement, and the readings say it in words.
     """
     from journeyman.reliability.rates import shown_with_worst  # noqa: PLC0415 - loads numpy
@@ -308,7 +308,7 @@ def profile_answer(profile: "Profile") -> Answer:
     )
     failures = ("failures", "further_failures", "further_errors")
     return {
-        **reduced(shown, *failures, "curve", "marathons"),
+        **reduced(shown, *failures, "marathons"),
         "dominant_tool_type": profile.task_type,
         "more_tools": max(0, len(profile.tools) - MOST_TOOLS),
     }

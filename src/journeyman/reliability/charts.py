@@ -8,8 +8,6 @@ from math import ceil, floor, log10
 from textwrap import wrap
 from unicodedata import east_asian_width
 
-from msgspec import Struct
-
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
 from journeyman.reliability.profile import Profile
@@ -18,7 +16,7 @@ from journeyman.text.display import printable
 
 MAX_ROWS = 40
 MIN_CALLS = 5  # with fewer counted calls, an interval is too wide to be useful
-_WIDTH, _MARGIN, _ROW, _LINE, _GAP = 760, 20, 24, 18, 36
+_WIDTH, _MARGIN, _ROW, _LINE = 760, 20, 24, 18
 _LEFT, _RIGHT = 270, 650
 _LABEL_CHARACTERS, _NOTE_CHARACTERS = 34, 105
 _NOTE = "Errors among the counted calls, with 95 % intervals."
@@ -41,18 +39,9 @@ _STYLE = """
 """
 
 
-class Chart(Struct, frozen=True):
-    """A heading, a note below it, and the elements of the drawing, whose top is at 0."""
-
-    heading: str
-    note: str
-    elements: list[str]
-    height: int
-
-
-def draw_intervals(
+def draw_rates(
     heading: str, rows: Sequence[tuple[str, Rate]], note: str = _NOTE, overall: Rate | None = None
-) -> Chart:
+) -> str:
     """Draw a row for each rate: a dot on its interval, between its label and the rate as text. A
     dashed line marks the rate of all calls, if it is supplied.
     """
@@ -77,46 +66,34 @@ def draw_intervals(
         if rate.total:
             ends = [(across(rate.low), y), (across(rate.high), y)]
             elements += [_line("interval", ends, about), _dot(across(rate.estimate), y, about)]
-    return Chart(heading, note, elements, height + _LINE)
-
-
-def svg(charts: Iterable[Chart]) -> str:
-    """Return a document with the charts one below the other."""
-    parts, y = [], _MARGIN
-    for chart in charts:
-        parts.append(_text((_MARGIN, y + 14), chart.heading, "heading"))
-        y += 2 * _LINE
-        for line in wrap(chart.note, _NOTE_CHARACTERS):
-            parts.append(_text((_MARGIN, y), line, "quiet"))
-            y += _LINE
-        parts += [f'<g transform="translate(0 {y})">', *chart.elements, "</g>"]
-        y += chart.height + _GAP
+    y = _MARGIN + 2 * _LINE
+    parts = [_text((_MARGIN, _MARGIN + 14), heading, "heading")]
+    for line in wrap(note, _NOTE_CHARACTERS):
+        parts.append(_text((_MARGIN, y), line, "quiet"))
+        y += _LINE
+    parts += [f'<g transform="translate(0 {y})">', *elements, "</g>"]
+    y += height + _LINE + _MARGIN
     size = f'viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" height="{y}"'
     root = f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" {size}>'
     return "\n".join((root, f"<style>{_STYLE}</style>", *parts, "</svg>\n"))
 
 
 def draw_profile(profile: Profile, by: By | None, groups: Sequence[Group]) -> str:
-    """Return the charts of a profile that have data: the error rates of the groups, or without them
-    of the tools, and those along the session. Empty if there is nothing to draw.
+    """Return the chart of a profile: the error rates of the groups, or without them of the tools.
+    Empty if there is nothing to draw.
     """
     rows = [(group.name, group.rate) for group in groups]
     rows = rows if by else [(tool.name, tool.rate) for tool in profile.tools]
     known = [row for row in rows if row[1].total >= MIN_CALLS]
-    heading, charts = f"How often calls fail, by {by or 'tool'}", list[Chart]()
-    if known:
-        worst = shown_with_worst(known, MAX_ROWS, lambda row: row[1])
-        shown = known[-MAX_ROWS:] if by == "day" else worst
-        note = f"{_NOTE} Dashed: all calls, {percent(profile.rate)}."
-        if len(shown) < len(rows):
-            left_out = "earlier, or " if by == "day" else ""
-            note += f" Not shown: {len(rows) - len(shown):,} {left_out}with fewer calls."
-        charts.append(draw_intervals(heading, shown, note, overall=profile.rate))
-    if profile.curve.sessions:
-        heading, curve = "How often calls fail along a session", enumerate(profile.curve.parts)
-        parts = [(f"from {10 * at} %", rate) for at, rate in curve]
-        charts.append(draw_intervals(heading, parts, profile.curve.note))
-    return svg(charts) if charts else ""
+    if not known:
+        return ""
+    worst = shown_with_worst(known, MAX_ROWS, lambda row: row[1])
+    shown = known[-MAX_ROWS:] if by == "day" else worst
+    note = f"{_NOTE} Dashed: all calls, {percent(profile.rate)}."
+    if len(shown) < len(rows):
+        left_out = "earlier, or " if by == "day" else ""
+        note += f" Not shown: {len(rows) - len(shown):,} {left_out}with fewer calls."
+    return draw_rates(f"How often calls fail, by {by or 'tool'}", shown, note, profile.rate)
 
 
 def _ticks(rates: Iterable[Rate]) -> list[float]:

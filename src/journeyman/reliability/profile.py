@@ -1,5 +1,5 @@
-"""The reliability profile of one or many sessions: error rates by tool, by length and along the
-session, and the most common failures.
+"""The reliability profile of one or many sessions: error rates by tool, by type and by length,
+early and late, and the most common failures.
 """
 
 from collections import Counter, defaultdict
@@ -23,13 +23,11 @@ from journeyman.reliability.fingerprints import fingerprint
 from journeyman.reliability.groups import Group, grouped, tool_name, without_tools
 from journeyman.reliability.learning_curve import LearningEffect, learning
 from journeyman.reliability.lengths import Marathons, marathons
-from journeyman.reliability.rates import Rate, wilson
+from journeyman.reliability.rates import Rate
 from journeyman.reliability.task_types import TaskType, dominant_type, tool_type
 from journeyman.reliability.warm_up import WarmUp, warm_up
 
 COMMONEST_FAILURES = 10
-CURVE_PARTS = 10
-"""A session needs this many counted calls, so that it has one in each part of the curve."""
 
 
 class FailureExample(Struct, frozen=True, kw_only=True):
@@ -54,14 +52,6 @@ class FailureGroup(Struct, frozen=True, kw_only=True):
     count: int
     sessions: int
     example: FailureExample
-
-
-class Curve(Struct, frozen=True, kw_only=True):
-    """The error rate along a session, in ten equal parts from start to end."""
-
-    parts: tuple[Rate, ...]
-    sessions: int
-    note: str
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -98,7 +88,6 @@ class Profile(Struct, frozen=True, kw_only=True):
     types: tuple[Group, ...]
     warm_up: WarmUp
     marathons: Marathons
-    curve: Curve
     learning: LearningEffect
     note: str
     bots: int = 0
@@ -141,7 +130,6 @@ def profile(sessions: Sequence[JudgedSession], *, trivial: Iterable[str] = ()) -
         types=grouped(sessions, "type", with_learning=True),
         warm_up=warm_up(sessions),
         marathons=marathons(sessions),
-        curve=_curve(sessions),
         learning=learning(sessions),
         note=_note(len(sessions), calls, rate),
     )
@@ -192,28 +180,6 @@ def _failure_group(text: str, failed: Sequence[_FailedCall]) -> FailureGroup:
             evidence=first.verdict.evidence,
         ),
     )
-
-
-def _curve(sessions: Sequence[JudgedSession]) -> Curve:
-    errors, totals = [0] * CURVE_PARTS, [0] * CURVE_PARTS
-    used_sessions = 0
-    for session in sessions:
-        counted = [call.verdict.is_error for call in session.calls if call.verdict.counts]
-        if len(counted) < CURVE_PARTS:
-            continue
-        used_sessions += 1
-        for index, is_error in enumerate(counted):
-            part = index * CURVE_PARTS // len(counted)
-            totals[part] += 1
-            errors[part] += is_error
-    note = f"No session has {CURVE_PARTS} counted calls, so there is no curve."
-    if used_sessions:
-        note = (
-            f"Based on the {used_sessions} of {len(sessions)} sessions with at least {CURVE_PARTS} "
-            "counted calls. Agents use different tools early and late, so a rise or fall is not "
-            "necessarily learning."
-        )
-    return Curve(parts=tuple(map(wilson, errors, totals)), sessions=used_sessions, note=note)
 
 
 def _note(sessions: int, calls: int, rate: Rate) -> str:

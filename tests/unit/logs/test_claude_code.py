@@ -673,27 +673,6 @@ class TestSessions:
         assert [m.text for m in reading.by_session["s2"]] == ["Also"]
 
 
-class TestRewrittenLog:
-    def test_rewritten_log_is_read_from_its_start(self, write, lines):
-        # Replaced: earlier messages disappear.
-        path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
-        store = FakeStore().read(path)
-        path.write_text(lines(user("u9", "Other"), user("u2", "On"), user("u3", "End")).text)
-        store.read(path)
-        assert store.texts() == ["Other", "On", "End"]
-        assert {m.generation for m in store.sessions["s1"]["messages"].values()} == {0}
-
-        # Emptied and written again.
-        path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
-        store = FakeStore().read(path)
-        path.write_text("")
-        store.read(path)
-        path.write_text(lines(user("u5", "New")).text)
-        store.read(path)
-        assert store.texts() == ["New"]
-        assert store.sessions["s1"]["messages"]["u5"].generation == 0
-
-
 COPIED = answer("a2", "m2", call("c2"), parent="a1")
 EVERYTHING = [
     {"type": "summary", "summary": "Earlier", "leafUuid": "x"},

@@ -188,32 +188,6 @@ class TestFailures:
         ]
 
 
-class TestCurve:
-    def test_parts(self) -> None:
-        # Ten parts from start to end.
-        failed = call(status="failed")
-        first_part = session("s1", failed, failed, *[call()] * 18)
-        last_part = session("s2", *[call()] * 9, failed)
-        curve = profile([first_part, last_part]).curve
-        assert curve.sessions == 2
-        assert [(part.errors, part.total) for part in curve.parts] == [
-            (2, 3),
-            *[(0, 3)] * 8,
-            (1, 3),
-        ]
-
-        # Lengths not divisible by ten.
-        curve = profile([session("s", *[call()] * 13)]).curve
-        totals = [part.total for part in curve.parts]
-        assert sum(totals) == 13
-        assert set(totals) == {1, 2}
-
-        # Calls that do not count are left out.
-        refused = call(status="refused")
-        curve = profile([session("s", *[refused] * 30, *[call()] * 9, call(status="failed"))]).curve
-        assert [(part.errors, part.total) for part in curve.parts] == [*[(0, 1)] * 9, (1, 1)]
-
-
 class TestGroups:
     sessions = (
         session("s1", call("a", model="x"), call("b", "failed"), messages=150, source="codex"),
@@ -267,5 +241,4 @@ class TestInsufficientData:
         assert found.rate == wilson(0, 0)
         assert found.failures == ()
         assert len(found.lengths) == 3
-        assert len(found.curve.parts) == 10
         assert b"NaN" not in msgspec.json.encode(found)
