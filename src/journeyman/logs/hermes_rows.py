@@ -13,7 +13,6 @@ from journeyman.records import (
     LineageKind,
     Message,
     MessageKind,
-    ResultFlags,
     Role,
     Session,
     SessionId,
@@ -170,7 +169,6 @@ def parse_message(
         row.get("display_kind") == "hidden" or _starts_with(row, _HARNESS_PREFIXES)
     ):
         kind = "harness"
-    effect = row.get("effect_disposition")
     name = f"row{row['id']}" if row.get("id") is not None else f"@{number}"
     is_merged = SUMMARY_OF in row
     return Message(
@@ -184,7 +182,6 @@ def parse_message(
         tool_calls=calls,
         tool_call_id=_canonical_id(row.get("tool_call_id")),
         tool_name=str(row.get("tool_name") or ""),
-        recorded=ResultFlags(details={"effect_disposition": str(effect)}) if effect else None,
         at=seconds(row.get("timestamp")),
         finish_reason=str(row.get("finish_reason") or ""),
         generation=generation,
