@@ -16,7 +16,6 @@ from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import (
-    BUSY_TIMEOUT_S,
     Database,
     has_tables,
     open_database,
@@ -41,16 +40,11 @@ class HermesReader:
     name = "hermes"
     about = "Hermes Agent database (state.db), any schema version"
 
-    def __init__(self, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        self._busy_timeout_s = busy_timeout_s
-
     def recognises(self, log: LogFile) -> bool:
         return has_tables(log, _REQUIRED_COLUMNS)
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        with open_database(
-            log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES, busy_timeout_s=self._busy_timeout_s
-        ) as opened:
+        with open_database(log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES) as opened:
             database = _HermesDatabase(opened)
             sessions = (
                 (str(row["id"]), digest, partial(_read_session, database, row, parent_end, log))

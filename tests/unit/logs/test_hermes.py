@@ -637,9 +637,8 @@ class TestDatabaseFile:
         hermes.connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         hermes.connection.execute("PRAGMA journal_mode = WAL")
         hermes.connection.execute("UPDATE sessions SET title = 'x'")
-        reader = HermesReader(busy_timeout_s=0.01)
         with pytest.raises(LogUnreadable, match=r"state\.db: database is locked\. Another program"):
-            list(reader.read(LogFile(hermes.path), None))
+            list(READER.read(LogFile(hermes.path), None))
 
     def test_database_of_another_program(self, tmp_path):
         path = tmp_path / "state.db"

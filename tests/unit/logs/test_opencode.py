@@ -181,7 +181,7 @@ class TestSafety:
         opencode.message("user", text("Hi"))
         assert SECRET not in repr(read(READER, opencode.path).events)
         required = {"session": {"id"}, "message": {"id"}, "part": {"id"}}
-        with open_database(LogFile(opencode.path), required, busy_timeout_s=1) as database:
+        with open_database(LogFile(opencode.path), required) as database:
             assert database.execute("SELECT count(*) FROM session").fetchone()[0] == 1
             for statement in (
                 "SELECT * FROM credential",
