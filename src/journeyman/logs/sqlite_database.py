@@ -91,13 +91,17 @@ class Database:
 
 @contextmanager
 def open_database(
-    log: LogFile, required: RequiredColumns, *, optional: Iterable[str] = ()
+    log: LogFile,
+    required: RequiredColumns,
+    *,
+    optional: Iterable[str] = (),
+    busy_timeout_s: float = _BUSY_TIMEOUT_S,
 ) -> Iterator[Database]:
     """Open a snapshot of a database, which its program may be writing to. Only the required and the
     optional tables can be read. Raises NotALog if a required table or column is missing and
     LogUnreadable if the database is locked or damaged.
     """
-    with _connected(log) as connection:
+    with _connected(log, busy_timeout_s) as connection:
         database = Database(connection, (*required, *optional))
         if not database.has_all(required):
             raise _foreign(log, database.names)
@@ -134,11 +138,13 @@ def row_digest(*parts: Any) -> str:
 
 
 @contextmanager
-def _connected(log: LogFile) -> Iterator[sqlite3.Connection]:
+def _connected(
+    log: LogFile, busy_timeout_s: float = _BUSY_TIMEOUT_S
+) -> Iterator[sqlite3.Connection]:
     connection = None
     try:
         at_rest = _is_at_rest(log)
-        connection = _connect(log, immutable=at_rest)
+        connection = _connect(log, busy_timeout_s, immutable=at_rest)
         yield connection
         if at_rest and not (_is_at_rest(log) and LogFile(log.path).mtime_ns == log.mtime_ns):
             raise LogUnreadable(
@@ -160,13 +166,13 @@ def _is_at_rest(log: LogFile) -> bool:
     return not any(path.exists() for path in beside)
 
 
-def _connect(log: LogFile, *, immutable: bool) -> sqlite3.Connection:
+def _connect(log: LogFile, busy_timeout_s: float, *, immutable: bool) -> sqlite3.Connection:
     """Connect read-only. The size of values is limited, because the schema is input like the rows:
     a generated column can make a harmless query build huge ones.
     """
     # Immutable, because otherwise even a reader creates files next to a database at rest.
     uri = sqlite_uri(log.path, "mode=ro&immutable=1" if immutable else "mode=ro")
-    connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
         # Functions and tables with effects are not called by generated columns.
