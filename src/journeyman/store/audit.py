@@ -68,8 +68,11 @@ def safe_rows(
     **options: Any,
 ) -> sa.CursorResult[Any]:
     """Select rows of a table, ordered by `seq`. Their values may have any type: SQLite accepts any
-    in any column. `options` are execution options.
+    in any column, and text that is not UTF-8. `options` are execution options.
     """
+    if connection.dialect.name == "sqlite":
+        driver: Any = connection.connection.driver_connection
+        driver.text_factory = lambda data: data.decode("utf-8", "replace")
     query = table.select().where(*where)
     query = query.order_by(table.c.seq.desc() if newest else table.c.seq).limit(limit)
     return connection.execute(query, execution_options=options)

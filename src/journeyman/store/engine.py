@@ -142,8 +142,6 @@ def _sqlite(url: sa.URL, busy_timeout_s: float) -> sa.Engine:
     def prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         # Otherwise the driver begins transactions on its own, and only before some statements.
         connection.isolation_level = None
-        # What another program wrote into the file may not be UTF-8: it is shown, not fatal.
-        connection.text_factory = lambda data: data.decode("utf-8", "replace")
         cursor = connection.cursor()
         _use_wal(cursor, busy_timeout_s)
         cursor.execute("PRAGMA synchronous=NORMAL")
