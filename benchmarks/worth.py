@@ -2,11 +2,10 @@
 alternatives: nothing, the instructions files, the 20 most used commands, the files of the last 30
 commits, and the facts of another project.
 
-    python benchmarks/worth.py LOGS… [--cases]
+    python benchmarks/worth.py LOGS…
 
-The same as `journeyman worth`, in a temporary home. It also prints every fact that was told at a
-call or after its failure, with what then happened, and asks each project 120 questions that have
-nothing to do with it: those that get an answer are false alarms.
+The same as `journeyman worth`, in a temporary home. It also asks each project 120 questions that
+have nothing to do with it: those that get an answer are false alarms.
 """
 
 import argparse
@@ -26,7 +25,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("logs", nargs="+", type=Path)
-    parser.add_argument("--cases", action="store_true", help="print 20 sessions to read")
     asked = parser.parse_args()
     console = Console(highlight=False, width=100)
     questions = _UNRELATED.read_text(encoding="utf-8").splitlines()
@@ -42,13 +40,6 @@ def main() -> None:
             console.print(f"unrelated requests with an answer: {alarms}")
             for question, answer in worth.alarms:
                 console.print(f"  {question}: {answer}", markup=False)
-            for hint in worth.hints:
-                console.print(f"\n{hint.moment} in {hint.session[:8]}: {hint.text}", markup=False)
-                console.print(f"  call: {hint.call}\n  then: {hint.then}", markup=False)
-            for case in worth.cases if asked.cases else ():
-                console.print(f"\n== {case.session}\n{case.request}", markup=False)
-                console.print(f"TOLD\n{case.told}\nFILES {case.files}", markup=False)
-                console.print(f"FAILED {case.failed}", markup=False)
             console.print()
 
 

@@ -22,8 +22,8 @@ from journeyman.confirm.schemas import Accepted, Ballot, Verified
 from journeyman.records.confirmation import Confirmation, Credential, Refusal, Submission
 from journeyman.records.errors import JourneymanError
 from journeyman.store.audit import digest_of
-from journeyman.store.confirmation_tables import audit, confirmations
 from journeyman.store.store import Store
+from journeyman.store.tables import audit, confirmations
 
 NOW = 1_800_000_000.0
 POLICY = Policy(rate_limit=1_000, requester_limit=1_000)

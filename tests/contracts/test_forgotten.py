@@ -190,7 +190,6 @@ class TestSessions:
         removed = forget(store, "a")
         assert removed.templates_deleted == ("web@1",)
         assert removed.templates_changed == ("web@2",)
-        assert removed.template_patterns == 2
         assert known(store)["templates"] == [("web@2", ["theirs"]), ("web@3", ["theirs"])]
 
     def test_forgetting_many_sessions_at_once(self, store: Store) -> None:

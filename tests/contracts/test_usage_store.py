@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import UTC
 
 import pytest
-from tests.tables import table
 
 from journeyman.records import Fragment, Lineage, Message, Session, SessionId, Tokens, Usage
 from journeyman.records.errors import UnknownSession
@@ -68,64 +67,6 @@ class TestIncrements:
         assert store.sessions.usage("s") == [one]
 
 
-class TestTotals:
-    def test_a_total_replaces_what_was_counted_before(self, store: Store) -> None:
-        write(store, "s")
-        for key in "abc":
-            store.usage.add("s", Usage(key=key, model="m", input_tokens=10, output_tokens=1))
-        store.usage.set_total(
-            "s", Usage(key="", model="m", api_calls=4, input_tokens=50, output_tokens=5)
-        )
-        assert tokens(store) == Tokens(input_tokens=50, output_tokens=5)
-        assert calls_by(store, "model") == {"m": 4}
-
-    def test_a_second_total_replaces_and_never_adds(self, store: Store) -> None:
-        write(store, "s")
-        for key, count in (("t1", 50), ("t2", 70), ("t2", 70), ("t3", 60)):
-            store.usage.set_total("s", Usage(key=key, model="m", input_tokens=count))
-        assert tokens(store).input_tokens == 60
-
-    def test_later_increments_are_added(self, store: Store) -> None:
-        write(store, "s")
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=50))
-        store.usage.add("s", Usage(key="a", model="m", input_tokens=7))
-        assert tokens(store).input_tokens == 57
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=57))
-        assert tokens(store).input_tokens == 57
-
-    def test_fields_missing_from_a_total_become_unknown(self, store: Store) -> None:
-        """Numbers of two reports must not be mixed: the cost of the increments does not belong to
-        the tokens of the total.
-        """
-        write(store, "s")
-        store.usage.add("s", Usage(key="a", model="m", reasoning_tokens=5, cost_usd=0.5))
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=50))
-        assert tokens(store) == Tokens(input_tokens=50)
-        store.usage.add("s", Usage(key="b", model="m", reasoning_tokens=2))
-        assert tokens(store) == Tokens(input_tokens=50, reasoning_tokens=2)
-
-    def test_an_increment_in_the_total_is_not_counted_again(self, store: Store) -> None:
-        write(store, "s")
-        one = Usage(key="a", model="m", input_tokens=10)
-        store.usage.add("s", one)
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=10))
-        store.usage.add("s", one)
-        store.usage.add("s", Usage(key="a", model="m", input_tokens=11))
-        assert tokens(store).input_tokens == 10
-        assert calls_by(store, "model") == {"m": 1}
-        store.usage.add("s", Usage(key="a", model="n", input_tokens=3))
-        assert tokens(store).input_tokens == 13
-
-    def test_an_export_keeps_which_increments_are_in_the_total(self, store: Store) -> None:
-        write(store, "s")
-        store.usage.add("s", Usage(key="a", model="m", input_tokens=10))
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=30))
-        exported = store.sessions.export("s")
-        write(store, "copy", usage=tuple(exported.usage))
-        store.usage.add("copy", Usage(key="a", model="m", input_tokens=10))
-        assert tokens(store, "copy").input_tokens == 30
-
-
 WRONG: dict[str, object] = {
     "negative": -1,
     "nan": float("nan"),
@@ -139,29 +80,25 @@ WRONG: dict[str, object] = {
 
 
 class TestNumbers:
-    @table("way", ["add", "set_total"])
-    def test_an_invalid_count_is_unknown(self, store: Store, way: str) -> None:
-        write(store, *(f"{way} {kind}" for kind in WRONG))
+    def test_an_invalid_count_is_unknown(self, store: Store) -> None:
+        write(store, *WRONG)
         for kind, value in WRONG.items():
-            name = f"{way} {kind}"
             wrong = {
                 field: value
                 for field in (*Tokens.__struct_fields__, "api_calls", "at")
                 if kind != "half" or field not in ("cost_usd", "at")
             }
-            getattr(store.usage, way)(name, Usage(**{"key": "a", "model": "m", **wrong}))
-            (found,) = store.sessions.usage(name)
-            assert found == Usage(key=found.key, model="m"), name
+            store.usage.add(kind, Usage(**{"key": "a", "model": "m", **wrong}))
+            assert store.sessions.usage(kind) == [Usage(key="a", model="m")], kind
 
 
 class TestErrors:
     def test_a_missing_session(self, store: Store) -> None:
         """A prefix of an id is not enough to count by."""
         write(store, "s1")
-        for count in (store.usage.add, store.usage.set_total):
-            for name in ("absent", "", "s", "\x00"):
-                with pytest.raises(UnknownSession, match="Record the session first"):
-                    count(name, Usage(key="a", input_tokens=1))
+        for name in ("absent", "", "s", "\x00"):
+            with pytest.raises(UnknownSession, match="Record the session first"):
+                store.usage.add(name, Usage(key="a", input_tokens=1))
 
 
 class TestConcurrency:
@@ -193,27 +130,6 @@ class TestConcurrency:
 
         self.run(database_url, work, work, work)
         assert tokens(store).input_tokens == 20
-
-    def test_concurrent_totals_and_increments_end_with_the_last_total(
-        self, store: Store, database_url: str
-    ) -> None:
-        write(store, "s")
-
-        def increments(own: Store) -> None:
-            for number in range(15):
-                own.usage.add("s", Usage(key=f"a{number}", model="m", input_tokens=1))
-                write(own, "s")  # like an agent: a message, then its usage
-
-        def totals(own: Store) -> None:
-            for number in range(15):
-                own.usage.set_total("s", Usage(key="t", model="m", input_tokens=1000 + number))
-
-        self.run(database_url, increments, totals, totals)
-        found = tokens(store).input_tokens
-        assert found is not None
-        assert 1000 <= found <= 1014 + 15
-        store.usage.set_total("s", Usage(key="t", model="m", input_tokens=15))
-        assert tokens(store).input_tokens == 15
 
 
 CHOICES: list[SessionFilters] = [

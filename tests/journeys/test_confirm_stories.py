@@ -43,8 +43,8 @@ from journeyman.confirm.schemas import Accepted, Ballot
 from journeyman.confirm.service import Service
 from journeyman.records.confirmation import Confirmation, Refusal
 from journeyman.records.errors import AuditBroken
-from journeyman.store.confirmation_tables import audit
 from journeyman.store.store import Store
+from journeyman.store.tables import audit
 from journeyman.testing import ScriptedModel
 from journeyman.testing.scripted_model import calls, says
 from journeyman.text.display import visible

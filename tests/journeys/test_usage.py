@@ -107,9 +107,9 @@ def test_usage_recorded_by_a_program(command: Command) -> None:
         once = Usage(key="1", model="mine", input_tokens=9_000, output_tokens=9, cost_usd=0.0004)
         for _ in range(2):
             journeyman.accounting.add(session, once)
-        total = Usage(key="", model="side", task="titles", input_tokens=700, cost_usd=0.0)
-        journeyman.accounting.set_total(session, total)
-        journeyman.accounting.set_total(session, total)
+        total = Usage(key="so far", model="side", task="titles", input_tokens=700, cost_usd=0.0)
+        journeyman.accounting.add(session, total)
+        journeyman.accounting.add(session, total)
     shown = command("usage", "--by", "task", COLUMNS="120").stdout
     lines = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line}
     assert lines["main"] == ["1", "1", "9k", "·", "·", "9", "$0.0004"]

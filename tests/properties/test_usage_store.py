@@ -34,42 +34,14 @@ usages = st.builds(
 
 class Step(NamedTuple):
     session: str
-    is_total: bool
     usage: Usage
     times: int
 
 
 steps = st.lists(
-    st.builds(Step, st.sampled_from(SESSIONS), st.booleans(), usages, st.integers(1, 2)),
+    st.builds(Step, st.sampled_from(SESSIONS), usages, st.integers(1, 2)),
     max_size=25,
 )
-
-
-class Ledger:
-    """The reference: for a session, its increments by key, its totals, and the keys in a total."""
-
-    def __init__(self) -> None:
-        self.increments: dict[str, Usage] = {}
-        self.totals: dict[tuple[str, str], Usage] = {}
-        self.in_total: dict[str, tuple[str, str]] = {}
-
-    def add(self, usage: Usage) -> None:
-        account = (usage.model, usage.task)
-        if self.in_total.get(usage.key) == account:
-            return
-        self.in_total.pop(usage.key, None)
-        self.increments[usage.key] = usage
-
-    def set_total(self, usage: Usage) -> None:
-        account = (usage.model, usage.task)
-        for key, one in list(self.increments.items()):
-            if (one.model, one.task) == account:
-                del self.increments[key]
-                self.in_total[key] = account
-        self.totals[account] = usage
-
-    def entries(self) -> list[Usage]:
-        return [*self.increments.values(), *self.totals.values()]
 
 
 def known_sum(entries: list[Usage], column: str) -> float | None:
@@ -98,24 +70,20 @@ def test_totals_match_the_reference_ledger(shared_store: Store, drawn_steps: lis
         for session_id in ids.values():
             writing.add(Fragment(session=Session(id=session_id, source=source)))
         writing.finish()
-    ledgers = {name: Ledger() for name in SESSIONS}
+    ledgers: dict[str, dict[str, Usage]] = {name: {} for name in SESSIONS}
     for step in drawn_steps:
         ledger, accounts = ledgers[step.session], shared_store.usage
         for _ in range(step.times):
-            if step.is_total:
-                ledger.set_total(step.usage)
-                accounts.set_total(ids[step.session], step.usage)
-            else:
-                ledger.add(step.usage)
-                accounts.add(ids[step.session], step.usage)
+            ledger[step.usage.key] = step.usage
+            accounts.add(ids[step.session], step.usage)
 
     for name, ledger in ledgers.items():
         totals = shared_store.sessions.get(ids[name]).tokens
-        entries = ledger.entries()
+        entries = [*ledger.values()]
         assert totals == Tokens(**{column: known_sum(entries, column) for column in COLUMNS})
 
     report = Accounting(shared_store, no_prices).report("model", source=source)
-    everything = [one for ledger in ledgers.values() for one in ledger.entries()]
+    everything = [one for ledger in ledgers.values() for one in ledger.values()]
     assert {line.key for line in report.rows} == {one.model for one in everything}
     for line in [*report.rows, report.total]:
         entries = [one for one in everything if line is report.total or one.model == line.key]

@@ -42,9 +42,6 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         changes = ((name, change(one), change_interval(one)) for name, one in differences.items())
         console.print()
         console.print(formatting.table("errors in warm", *headers, numbers=headers, rows=changes))
-    if comparison.fisher_p is not None:
-        p = f"= {comparison.fisher_p:.2g}" if comparison.fisher_p >= 0.0001 else "< 0.0001"
-        console.print(f"Fisher's exact test: p {p}", style="dim")
     console.print(Text(f"\nVerdict: {comparison.verdict}", style=_STYLES[comparison.verdict]))
     console.print(Text(comparison.reading))
     if comparison.note:

@@ -11,8 +11,6 @@ from rich.text import Text
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import choice, flag, option
 from journeyman.cli.rate_tables import (
-    change,
-    change_interval,
     interval,
     percent,
     show_groups,
@@ -114,10 +112,6 @@ def _show_sections(console: Console, report: Profile) -> None:
         console.print(Text(report.marathons.reading))
     formatting.print_heading(console, "Over the course of a session")
     console.print(Text(report.learning.reading))
-    crude = report.learning.crude
-    if crude.low is not None:
-        pooled = f"All calls together: {change(crude)} ({change_interval(crude)})."
-        console.print(pooled, style="dim")
     show_warm_up(console, {"median, or rate": report.warm_up})
 
 
@@ -155,7 +149,11 @@ def _show_summary(console: Console, report: Profile) -> None:
 def show_tools(console: Console, report: Profile, *, limit: int) -> None:
     """Print the error rates of the most used tools, the worst among them."""
     shown = shown_with_worst(report.tools, limit, lambda tool: tool.rate)
-    rows = [(tool.tool, f"{100 * tool.share:.0f} %", tool.rate.total, tool.rate) for tool in shown]
+    shares = (f"{100 * tool.calls / report.calls:.0f} %" for tool in shown)
+    rows = [
+        (tool.name, share, tool.rate.total, tool.rate)
+        for tool, share in zip(shown, shares, strict=True)
+    ]
     show_rates(console, "tool", ("share", "counted"), rows)
     hint = ": journeyman profile --by tool"
     formatting.print_remainder(console, len(report.tools), limit, hint, noun="tool")

@@ -101,8 +101,6 @@ def show_warm_up(console: Console, sides: Mapping[str, WarmUp]) -> None:
         "calls to the first success": lambda one: _median(one.calls, _decimal),
         "time to the first success": lambda one: _median(one.seconds, abbreviate_duration),
         "sessions without a success": lambda one: f"{one.without_success:,}",
-        "different tools in a session": lambda one: _median(one.tools, _decimal),
-        "effective number of tools": lambda one: _median(one.diversity, _decimal),
     }
     rows = [(name, *map(figure, sides.values())) for name, figure in figures.items()]
     formatting.print_heading(console, "How sessions get going")

@@ -1,5 +1,7 @@
 """`journeyman worth`: measures what facts are worth on the recorded sessions."""
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.text import Text
 
@@ -8,7 +10,9 @@ from journeyman.cli.context import option
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records.errors import WrongInput
 from journeyman.text.display import readable
-from journeyman.trials.worth_report import Interval, Worth
+
+if TYPE_CHECKING:
+    from journeyman.trials.worth import Interval, Worth
 
 
 @context.command()
@@ -42,7 +46,7 @@ def worth(journeyman: Journeyman, *, project: str | None, as_json: bool) -> None
         show_worth(console, one)
 
 
-def show_worth(console: Console, worth: Worth) -> None:
+def show_worth(console: Console, worth: "Worth") -> None:
     sessions = formatting.pluralize(worth.sessions, "session")
     console.print(
         Text(readable(f"{worth.project}: {sessions}, calls and facts per session"), style="bold")
@@ -59,28 +63,8 @@ def show_worth(console: Console, worth: Worth) -> None:
         counts = ("told", "used", "needless calls")
         kinds = ((row.kind, row.moment, row.told, row.used, row.needless) for row in worth.kinds)
         console.print(formatting.table("kind", "moment", *counts, numbers=counts, rows=kinds))
-    if worth.shares:
-        formatting.print_heading(console, "Share of what came up that had been told before")
-        rows = (
-            (share.name, _share(share.mean), f"{share.hit} of {share.of}", share.mean.of)
-            for share in worth.shares
-        )
-        console.print(formatting.table("what", "mean", "all", "sessions", rows=rows))
-    console.print()
-    totals = {
-        "longest start, in tokens": worth.start_tokens,
-        "told names that were gone": len(worth.dead),
-        "told what an instructions file says": len(worth.repeated),
-        "told facts that disagree": len(worth.contradictions),
-        "facts told at a call": len(worth.hints),
-    }
-    formatting.print_fields(console, {name: f"{total:,}" for name, total in totals.items()})
-    console.print()
+    console.print(Text(f"\nlongest start, in tokens: {worth.start_tokens:,}\n"))
 
 
-def _interval(value: Interval) -> str:
+def _interval(value: "Interval") -> str:
     return f"{value.estimate:.1f} [{value.low:.1f}, {value.high:.1f}]"
-
-
-def _share(value: Interval) -> str:
-    return f"{value.estimate:.2f} [{value.low:.2f}, {value.high:.2f}]"

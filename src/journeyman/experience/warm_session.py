@@ -39,7 +39,6 @@ _NAMES = {
     "WarmUp.calls": "calls_to_first_success",
     "WarmUp.seconds": "seconds_to_first_success",
     "WarmUp.without_success": "sessions_without_success",
-    "WarmUp.tools": "different_tools",
     "Comparison.difference": "warm_minus_cold",
     "CompressionReport.state": "verdict",
     "CompressionStep.state": "verdict",
@@ -177,7 +176,7 @@ def _compare(
     )
     warmer = found.difference.estimate
     return {
-        **reduced(found, "crude"),
+        **reduced(found),
         "improvement": None if warmer is None else reduced(-warmer),
         "warm_better": None if warmer is None else warmer < 0,
     }
@@ -296,7 +295,7 @@ def _read(value: Any, kind: str) -> Any:
 
 
 def profile_answer(profile: "Profile") -> Answer:
-    """Return a profile without its failures, curve and examples. Differences are late minus early:
+    """Return a profile without its failures and examples. Differences are late minus early:
     negative is improvement, and the readings say it in words.
     """
     from journeyman.reliability.rates import shown_with_worst  # noqa: PLC0415 - loads numpy
@@ -309,7 +308,7 @@ def profile_answer(profile: "Profile") -> Answer:
     )
     failures = ("failures", "further_failures", "further_errors")
     return {
-        **reduced(shown, *failures, "curve", "marathons", "crude"),
+        **reduced(shown, *failures, "marathons"),
         "dominant_tool_type": profile.task_type,
         "more_tools": max(0, len(profile.tools) - MOST_TOOLS),
     }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from journeyman.records import Observations
     from journeyman.records.fact import FactKind, Playbook
     from journeyman.records.forgetting import Forgotten
-    from journeyman.trials.worth_report import Worth
+    from journeyman.trials.worth import Worth
 
 
 class ExperienceFacade(SessionsFacade):

@@ -134,7 +134,7 @@ class Rooms:
 
     @cached_property
     def accounting(self) -> "Accounting":
-        """Tokens and cost of sessions: report, add, set_total."""
+        """Tokens and cost of sessions: report, add."""
         from journeyman.models.prices import estimated_cost
         from journeyman.store.accounting import Accounting
 

@@ -12,7 +12,6 @@
   ahead skip the lines they already processed.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,8 +51,6 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 _FLUSHED_LINES = 2_000
-_MAX_SIDE_LINES = 20_000
-_SAVED_SIDE_LINES = 200
 
 
 class _Block(Struct, gc=False):
@@ -145,7 +142,6 @@ class _Transcript:
         self._resumed_at = since.offset if since else 0
         self._chains: dict[str, Chain] = {}
         self._saved: dict[str, dict[str, Any]] = dict(memory.get("chains", {}))
-        self._side_roots: OrderedDict[str, str] = OrderedDict(memory.get("side_roots", {}))
         self._line_ids = LineIds(memory.get("copies", {}))
         self._titles: dict[str, str] = dict(memory.get("titles", {}))
         self._created: dict[str, float | None] = {}
@@ -169,7 +165,7 @@ class _Transcript:
         copy = self._line_ids.compare(f"{entry.session_id}/{key}", line)
         if copy == "same":
             return
-        chain = self._chain(entry, key)
+        chain = self._chain(entry)
         if line.offset < chain.begins_at:
             return
         if copy == "other":
@@ -203,7 +199,7 @@ class _Transcript:
         opening, rewritten = opening_of(attachment), rewritten_call(attachment)
         if not (opening or rewritten):
             return
-        chain = self._chain(entry, entry.uuid or f"@{line.offset}")
+        chain = self._chain(entry)
         if line.offset < chain.begins_at:
             return
         if rewritten:
@@ -228,7 +224,6 @@ class _Transcript:
         first = min(open_answers, key=lambda answer: answer.offset, default=None)
         memory = {
             "chains": {**self._saved, **chains},
-            "side_roots": dict(list(self._side_roots.items())[-_SAVED_SIDE_LINES:]),
             "titles": {n: t for n, t in self._titles.items() if not self._has_messages(n)},
             "copies": self._line_ids.before(first.offset if first else None),
         }
@@ -260,13 +255,13 @@ class _Transcript:
         chain = self._chains.get(name)
         return chain.has_messages if chain else bool(self._saved.get(name, {}).get("told"))
 
-    def _chain(self, entry: _Entry, key: str) -> Chain:
+    def _chain(self, entry: _Entry) -> Chain:
         name = str(entry.session_id)
         lineage = None
         if entry.is_sidechain:
             lineage = Lineage(parent=SessionId(name), kind="subagent")
             # The agent id comes first: people refer to it, and it is rarely used twice.
-            name = f"agent-{entry.agent_id or self._side_root(entry, key)}-{name}"
+            name = f"agent-{entry.agent_id or 'side'}-{name}"
         if name not in self._chains:
             self._chains[name] = Chain(
                 self._session(name, lineage),
@@ -275,17 +270,6 @@ class _Transcript:
                 replaces=not self._resumed,
             )
         return self._chains[name]
-
-    def _side_root(self, entry: _Entry, key: str) -> str:
-        """Return an id for a side chain in an older transcript without agent ids: that of the line
-        it began with.
-        """
-        roots = self._side_roots
-        root = roots.get(key) or roots.get(entry.parent_uuid or "") or key
-        roots[key] = root
-        if len(roots) > _MAX_SIDE_LINES:
-            roots.popitem(last=False)
-        return root[:8]
 
 
 def _add_answer_line(chain: Chain, line: Line, entry: _Entry, body: _Body, key: str) -> None:

@@ -35,7 +35,7 @@ _AGENT_HOMES = (
     _AgentHome("pi", "PI_CODING_AGENT_DIR", ".pi/agent", folders=("sessions",)),
     _AgentHome(
         *("gemini", "GEMINI_CLI_HOME", "", ".gemini"),
-        files=tuple(f"tmp/*/chats/{name}" for name in ("*.json", "*.jsonl", "*/*.jsonl")),
+        files=tuple(f"tmp/*/chats/{name}" for name in ("*.jsonl", "*/*.jsonl")),
     ),
 )
 

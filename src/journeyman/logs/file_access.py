@@ -9,18 +9,10 @@ locks. SQLite takes care of this; therefore SQLite is asked whether a file is a 
 import os
 import sqlite3
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-_HEADER_BYTES = 100
-
 _NEVER_WAIT = getattr(os, "O_NONBLOCK", 0)
-
-_kept_open: dict[tuple[int, int], int] = {}
-"""Descriptors, by device and inode, of databases that this process also has open otherwise. They
-are never closed: see the top of this module.
-"""
 
 
 class NotARegularFile(OSError):
@@ -70,31 +62,3 @@ def is_database(path: Path) -> bool:
         if connection is not None:
             connection.close()
     return True
-
-
-def database_header(path: Path) -> bytes:
-    """Return the header of a SQLite database."""
-    found = path.stat()
-    identity = found.st_dev, found.st_ino
-    descriptor = _kept_open.get(identity)
-    if descriptor is not None:
-        return os.pread(descriptor, _HEADER_BYTES, 0)
-    with_others = _is_open_here(identity)
-    check_regular(found.st_mode)
-    descriptor = os.open(path, os.O_RDONLY | _NEVER_WAIT)
-    header = os.read(descriptor, _HEADER_BYTES)
-    if with_others:
-        _kept_open[identity] = descriptor
-    else:
-        os.close(descriptor)
-    return header
-
-
-def _is_open_here(identity: tuple[int, int]) -> bool:
-    """Return whether this process has a file open, and so may hold locks on it."""
-    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - names, not paths
-        with suppress(OSError):
-            opened = os.fstat(int(name))
-            if (opened.st_dev, opened.st_ino) == identity:
-                return True
-    return False

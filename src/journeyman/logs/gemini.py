@@ -1,7 +1,6 @@
-"""Reader for Gemini CLI's chats (`~/.gemini/tmp/<project>/chats`): lines in newer versions, one
-document in older ones. A message is written again whenever it gains tokens or tool calls, and a
-resumed or compressed chat repeats its messages, so each message, call and result counts when first
-seen.
+"""Reader for Gemini CLI's chats (`~/.gemini/tmp/<project>/chats`). A message is written again
+whenever it gains tokens or tool calls, and a resumed or compressed chat repeats its messages, so
+each message, call and result counts when first seen.
 """
 
 import re
@@ -28,11 +27,9 @@ from journeyman.records import (
     Lineage,
     LogEvent,
     LogState,
-    Mark,
     MessageKind,
     ResultFlags,
     SessionId,
-    Skip,
     Usage,
 )
 
@@ -47,31 +44,13 @@ class GeminiReader:
     """Reads the chats of Gemini CLI."""
 
     name = "gemini"
-    about = "Gemini CLI chats (~/.gemini/tmp/*/chats/**/*.jsonl, *.json)"
+    about = "Gemini CLI chats (~/.gemini/tmp/*/chats/**/*.jsonl)"
 
     def recognises(self, log: LogFile) -> bool:
-        if not log.is_object:
-            return False
-        if log.is_jsonl:
-            return any(_is_header(value) for value in log.first_lines[:1])
-        return {"sessionId", "projectHash", "messages"} <= log.keys
+        return log.is_object and any(_is_header(value) for value in log.first_lines[:1])
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
-        if log.is_jsonl:
-            yield from _Chat(log).events()
-            return
-        facts = only_object(log.document)
-        messages = facts.pop("messages", None)
-        chat = _Chat(log)
-        chat.handle(facts, Line(0, 0, b"", whole=True))
-        for number, record in enumerate(messages if isinstance(messages, list) else [], 1):
-            try:
-                chat.handle(record, Line(number, number, b"", whole=True))
-            except BadLine as error:
-                yield Skip(line=0, reason=f"message {number}: {error}")
-        yield from chat.ready
-        yield from chat.close(log.size)
-        yield Mark(state=log.state(self.name))
+        return _Chat(log).events()
 
 
 def _is_header(value: Any) -> bool:

@@ -1,6 +1,5 @@
 """Readers for Hermes' `state.db`, any schema version, opened read-only, and for its JSONL export.
-Copies made by an in-place compaction, rows that the user undid, and background reviews that older
-versions left in the conversation are omitted.
+Copies made by an in-place compaction and rows that the user undid are omitted.
 """
 
 from collections.abc import Iterable, Iterator, Set
@@ -17,7 +16,6 @@ from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
 from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import (
-    BUSY_TIMEOUT_S,
     Database,
     has_tables,
     open_database,
@@ -42,16 +40,11 @@ class HermesReader:
     name = "hermes"
     about = "Hermes Agent database (state.db), any schema version"
 
-    def __init__(self, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        self._busy_timeout_s = busy_timeout_s
-
     def recognises(self, log: LogFile) -> bool:
         return has_tables(log, _REQUIRED_COLUMNS)
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        with open_database(
-            log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES, busy_timeout_s=self._busy_timeout_s
-        ) as opened:
+        with open_database(log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES) as opened:
             database = _HermesDatabase(opened)
             sessions = (
                 (str(row["id"]), digest, partial(_read_session, database, row, parent_end, log))
@@ -105,15 +98,10 @@ def _omitted(rows: Iterable[Row]) -> Set[int]:
     """
     traces: list[MessageTrace] = []
     states: list[tuple[bool, bool]] = []
-    first_with_key: dict[int, int] = {}
-    originals: dict[int, int] = {}
-    for index, row in enumerate(rows):
+    for row in rows:
         traces.append(hermes_rows.trace(row))
         states.append((bool(row.get("active", True)), hermes_rows.is_undone(row)))
-        key = hermes_rows.copy_key(row)
-        if key is not None and (first := first_with_key.setdefault(key, index)) != index:
-            originals[index] = first
-    originals |= copies_in_place(traces)
+    originals = copies_in_place(traces)
     decisive: dict[int, tuple[bool, bool]] = {}
     for index, (live, undone) in enumerate(states):
         original = index
@@ -132,21 +120,14 @@ def _split(rows: Iterable[Row]) -> Iterator[Row]:
 def _conversation(
     session_id: str, rows: Iterable[Row], omitted: Set[int]
 ) -> Iterator[Message | Skip]:
-    """Yield split rows as messages, in order, without those `omitted` and without reviews, and with
-    their generations counted.
+    """Yield split rows as messages, in order, without those `omitted`, and with their generations
+    counted.
     """
-    generation, has_messages, in_review = 0, False, False
+    generation, has_messages = 0, False
     last_summary: int | None = None
     for index, row in enumerate(rows):
         if index in omitted:
             continue
-        if hermes_rows.starts_review(row):
-            in_review = True
-            continue
-        if in_review and row.get("role") in ("assistant", "tool"):
-            in_review = row.get("role") == "tool" or hermes_rows.has_tool_calls(row)
-            continue
-        in_review = False
         recorded_id = whole_number(row["id"]) if isinstance(row.get("id"), int) else None
         number = index if recorded_id is None else recorded_id
         if hermes_rows.is_summary(row):

@@ -13,7 +13,6 @@ from journeyman.records import (
     LineageKind,
     Message,
     MessageKind,
-    ResultFlags,
     Role,
     Session,
     SessionId,
@@ -53,18 +52,6 @@ _HARNESS_PREFIXES = (
     "[SYSTEM: Background process",
     "Continue from the compressed conversation context above.",
 )
-
-REVIEW_PREFIXES = (
-    "Review the conversation above and update the skill library",
-    "Review the conversation above and consider saving to memory",
-)
-"""Background reviews that older Hermes versions left in the conversation."""
-
-# "[memory]", also left by reviews; not "[SILENT]", with which a cron job reports no news.
-_BARE_TAG = re.compile(r"\[[a-z_]+\]")
-
-# A compaction copies the last rows: a copy has a new id and equal values in these columns.
-_COPIED_COLUMNS = ("role", "content", "timestamp", "tool_call_id", "tool_calls", "tool_name")
 
 # The key in model_config that states each kind of lineage. A child inherits its parent's keys, so
 # a key counts only if its value is the parent's id.
@@ -120,15 +107,6 @@ def is_undone(row: Row) -> bool:
     return row.get("active", 1) == 0 and not row.get("compacted")
 
 
-def copy_key(row: Row) -> int | None:
-    """Return a key that a message shares with its copies; None if the row has no timestamp, which
-    is needed to distinguish messages.
-    """
-    if row.get("timestamp") is None:
-        return None
-    return hash(tuple(str(row.get(name)) for name in _COPIED_COLUMNS))
-
-
 def is_summary(row: Row) -> bool:
     if SUMMARY_OF in row:
         return True
@@ -172,10 +150,6 @@ def trace(row: Row) -> MessageTrace:
     )
 
 
-def starts_review(row: Row) -> bool:
-    return row.get("role") in ("user", "system") and _starts_with(row, REVIEW_PREFIXES)
-
-
 def has_tool_calls(row: Row) -> bool:
     return row.get("tool_calls") not in (None, "", "[]", "null", [])
 
@@ -190,14 +164,11 @@ def parse_message(
     if role not in _ROLES:
         raise ValueError(f"unknown role {role!r}")
     text = content_text(row.get("content"))
-    if role == "assistant" and _BARE_TAG.fullmatch(text) and not has_tool_calls(row):
-        return None
     kind: MessageKind = "summary" if is_summary(row) else "plain"
     if kind == "plain" and (
         row.get("display_kind") == "hidden" or _starts_with(row, _HARNESS_PREFIXES)
     ):
         kind = "harness"
-    effect = row.get("effect_disposition")
     name = f"row{row['id']}" if row.get("id") is not None else f"@{number}"
     is_merged = SUMMARY_OF in row
     return Message(
@@ -211,7 +182,6 @@ def parse_message(
         tool_calls=calls,
         tool_call_id=_canonical_id(row.get("tool_call_id")),
         tool_name=str(row.get("tool_name") or ""),
-        recorded=ResultFlags(details={"effect_disposition": str(effect)}) if effect else None,
         at=seconds(row.get("timestamp")),
         finish_reason=str(row.get("finish_reason") or ""),
         generation=generation,

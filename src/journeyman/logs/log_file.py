@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 from journeyman.logs.file_access import (
     NotARegularFile,
     check_regular,
-    database_header,
     is_database,
     open_regular,
 )
@@ -24,6 +23,7 @@ from journeyman.text.strict_json import InvalidJson, decode_json, decode_repaire
 
 _EXAMINED_ITEMS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+SQLITE_HEADER = b"SQLite format 3\x00"
 HEAD_BYTES = 256 * 1024
 MAX_VALUE_BYTES = 16 * 1024 * 1024
 """Longer lines, documents and columns are not read: they are embedded files, and reading one would
@@ -71,10 +71,10 @@ class LogFile:
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes, decompressed; of a database only its header. Raises LogUnreadable."""
+        """The first bytes, decompressed; of a database those of any. Raises LogUnreadable."""
         try:
             if is_database(self.path):
-                return database_header(self.path)
+                return SQLITE_HEADER
             with self.open() as file:
                 head = file.read(HEAD_BYTES)
                 if len(head) == HEAD_BYTES:

@@ -18,7 +18,6 @@ from journeyman.logs.fields import (
 from journeyman.logs.fragments import Part, in_fragments
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import (
-    BUSY_TIMEOUT_S,
     Database,
     has_tables,
     open_database,
@@ -58,14 +57,11 @@ class OpencodeReader:
     name = "opencode"
     about = "opencode database (~/.local/share/opencode/opencode.db)"
 
-    def __init__(self, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        self._busy_timeout_s = busy_timeout_s
-
     def recognises(self, log: LogFile) -> bool:
         return has_tables(log, _REQUIRED_COLUMNS)
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
-        with open_database(log, _REQUIRED_COLUMNS, busy_timeout_s=self._busy_timeout_s) as opened:
+        with open_database(log, _REQUIRED_COLUMNS) as opened:
             database = _OpencodeDatabase(opened)
             sessions = (
                 (str(row["id"]), digest, partial(_read_session, database, row, log.name))

@@ -9,17 +9,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from journeyman.logs.file_access import sqlite_uri
-from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, SQLITE_HEADER, LogFile
 from journeyman.records import Fragment, LogEvent, LogState, Mark, Skip
 from journeyman.records.errors import LogUnreadable, NotALog
 
 RequiredColumns = Mapping[str, Set[str]]
 """The tables that identify a program's database, each with columns that every version has."""
 
-BUSY_TIMEOUT_S = 5.0
+_BUSY_TIMEOUT_S = 5.0
 """How long to wait for a lock, as Hermes' own readers do."""
 
-_HEADER = b"SQLite format 3\x00"
 _SESSIONS_PER_MARK = 200
 _MAX_NAMED_TABLES = 6
 _HARMLESS_ACTIONS = frozenset(
@@ -34,20 +33,20 @@ _HARMLESS_ACTIONS = frozenset(
 
 def has_database_header(log: LogFile) -> bool:
     """Return whether a file is a SQLite database of any program."""
-    return log.head.startswith(_HEADER)
+    return log.head.startswith(SQLITE_HEADER)
 
 
 def has_tables(log: LogFile, required: RequiredColumns) -> bool:
     """Return whether a file is a database with these tables and columns. Raises LogUnreadable."""
     if not has_database_header(log):
         return False
-    with _connected(log, BUSY_TIMEOUT_S) as connection:
+    with _connected(log) as connection:
         return Database(connection, required).has_all(required)
 
 
 def foreign_database(log: LogFile) -> NotALog:
     """Return the error for a database of a program that no reader knows. Raises LogUnreadable."""
-    with _connected(log, BUSY_TIMEOUT_S) as connection:
+    with _connected(log) as connection:
         return _foreign(log, _table_names(connection))
 
 
@@ -92,7 +91,11 @@ class Database:
 
 @contextmanager
 def open_database(
-    log: LogFile, required: RequiredColumns, *, optional: Iterable[str] = (), busy_timeout_s: float
+    log: LogFile,
+    required: RequiredColumns,
+    *,
+    optional: Iterable[str] = (),
+    busy_timeout_s: float = _BUSY_TIMEOUT_S,
 ) -> Iterator[Database]:
     """Open a snapshot of a database, which its program may be writing to. Only the required and the
     optional tables can be read. Raises NotALog if a required table or column is missing and
@@ -135,7 +138,9 @@ def row_digest(*parts: Any) -> str:
 
 
 @contextmanager
-def _connected(log: LogFile, busy_timeout_s: float) -> Iterator[sqlite3.Connection]:
+def _connected(
+    log: LogFile, busy_timeout_s: float = _BUSY_TIMEOUT_S
+) -> Iterator[sqlite3.Connection]:
     connection = None
     try:
         at_rest = _is_at_rest(log)
@@ -156,9 +161,9 @@ def _connected(log: LogFile, busy_timeout_s: float) -> Iterator[sqlite3.Connecti
 
 
 def _is_at_rest(log: LogFile) -> bool:
-    """Return whether no program has the database open: it is in WAL mode without a -wal file."""
-    in_wal_mode = log.head[18:20] == b"\x02\x02"
-    return in_wal_mode and not log.path.with_name(log.path.name + "-wal").exists()
+    """Return whether no program is writing to the database: it has no journal of either kind."""
+    beside = (log.path.with_name(log.path.name + ending) for ending in ("-wal", "-journal"))
+    return not any(path.exists() for path in beside)
 
 
 def _connect(log: LogFile, busy_timeout_s: float, *, immutable: bool) -> sqlite3.Connection:

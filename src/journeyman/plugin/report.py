@@ -95,7 +95,7 @@ def _host_report(
     warm, cold = (journeyman.judged(warm=is_warm, **filters) for is_warm in (True, False))
     held_out = journeyman.host_sessions.with_reason(host, HELD_OUT)
     others = [session for session in cold if session.id in held_out]
-    compared = compare(warm, others or cold, with_learning=False)
+    compared = compare(warm, others or cold)
     added = [event for event in events if event.kind in ("opening", "hint")]
     tokens = sum(event.tokens for event in added)
     receivers = {event.session_id for event in added if event.tokens}

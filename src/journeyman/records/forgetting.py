@@ -18,7 +18,6 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     episodes: int = 0
     templates_changed: tuple[str, ...] = ()
     templates_deleted: tuple[str, ...] = ()
-    template_patterns: int = 0
 
     @property
     def is_empty(self) -> bool:

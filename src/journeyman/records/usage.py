@@ -9,11 +9,6 @@ from msgspec import Struct, structs
 LAST_MOMENT = 4_102_444_800
 """The year 2100: no clock has shown a later time."""
 
-IN_TOTAL = "in_total"
-"""The `cost_origin` of a row that is included in the total of its session, model and task. Its
-numbers no longer count, but its key is kept: the same answer must not be counted again.
-"""
-
 
 class Tokens(Struct, frozen=True, kw_only=True):
     """Tokens and cost of one answer, or summed; None means unknown."""

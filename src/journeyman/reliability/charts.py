@@ -1,16 +1,12 @@
-"""Draws error rates as SVG text: in rows with their intervals, or along a line. Text and lines
-follow the light or dark theme of the reader, and hovering over a mark shows its values.
+"""Draws error rates as SVG text, in rows with their intervals. Text and lines follow the light or
+dark theme of the reader, and hovering over a mark shows its values.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date
 from html import escape
-from itertools import groupby
 from math import ceil, floor, log10
 from textwrap import wrap
 from unicodedata import east_asian_width
-
-from msgspec import Struct
 
 from journeyman.reliability import By
 from journeyman.reliability.groups import Group
@@ -20,9 +16,9 @@ from journeyman.text.display import printable
 
 MAX_ROWS = 40
 MIN_CALLS = 5  # with fewer counted calls, an interval is too wide to be useful
-_WIDTH, _MARGIN, _ROW, _LINE, _GAP = 760, 20, 24, 18, 36
-_LEFT, _RIGHT, _SERIES_LEFT, _SERIES_HEIGHT = 270, 650, 60, 180
-_LABEL_CHARACTERS, _NOTE_CHARACTERS, _TICK_WIDTH = 34, 105, 80
+_WIDTH, _MARGIN, _ROW, _LINE = 760, 20, 24, 18
+_LEFT, _RIGHT = 270, 650
+_LABEL_CHARACTERS, _NOTE_CHARACTERS = 34, 105
 _NOTE = "Errors among the counted calls, with 95 % intervals."
 
 # Okabe and Ito's blues, which colour-blind readers can tell from grey and from other colours.
@@ -36,8 +32,6 @@ _STYLE = """
 .chart .grid { stroke-opacity: 0.15; stroke-width: 1; }
 .chart .all { stroke-opacity: 0.6; stroke-width: 1; stroke-dasharray: 4 3; }
 .chart .interval { stroke: var(--mark); stroke-opacity: 0.5; }
-.chart .series { stroke: var(--mark); }
-.chart .band { fill: var(--mark); fill-opacity: 0.18; stroke: none; }
 .chart circle { fill: var(--mark); }
 @media (prefers-color-scheme: dark) {
   .chart { color: #e6edf3; background: #0d1117; --mark: #56b4e9; }
@@ -45,18 +39,9 @@ _STYLE = """
 """
 
 
-class Chart(Struct, frozen=True):
-    """A heading, a note below it, and the elements of the drawing, whose top is at 0."""
-
-    heading: str
-    note: str
-    elements: list[str]
-    height: int
-
-
-def draw_intervals(
+def draw_rates(
     heading: str, rows: Sequence[tuple[str, Rate]], note: str = _NOTE, overall: Rate | None = None
-) -> Chart:
+) -> str:
     """Draw a row for each rate: a dot on its interval, between its label and the rate as text. A
     dashed line marks the rate of all calls, if it is supplied.
     """
@@ -81,82 +66,34 @@ def draw_intervals(
         if rate.total:
             ends = [(across(rate.low), y), (across(rate.high), y)]
             elements += [_line("interval", ends, about), _dot(across(rate.estimate), y, about)]
-    return Chart(heading, note, elements, height + _LINE)
-
-
-def draw_series(heading: str, rates: Sequence[tuple[float, str, Rate]], note: str = _NOTE) -> Chart:
-    """Draw labelled rates at their positions, such as days: dots on a line, with a band for their
-    intervals. The line is interrupted where a rate is unknown.
-    """
-    ticks = _ticks([rate for _, _, rate in rates])
-    start = min((at for at, _, _ in rates), default=0)
-    span = max((at for at, _, _ in rates), default=0) - start or 1
-    left, scale = _SERIES_LEFT + 40, (_WIDTH - _MARGIN - _SERIES_LEFT - 80) / span
-
-    def down(value: float | None) -> float:
-        return (1 - (value or 0) / ticks[-1]) * _SERIES_HEIGHT
-
-    elements, labelled_to = [], 0.0
-    for tick in ticks:
-        y = down(tick)
-        elements.append(_line("grid", [(_SERIES_LEFT, y), (_WIDTH - _MARGIN, y)]))
-        elements.append(_text((_SERIES_LEFT - 8, y + 4), f"{100 * tick:g} %", "end quiet"))
-    for is_known, group in groupby(rates, lambda one: one[2].total > 0):
-        run = [(left + (at - start) * scale, label, rate) for at, label, rate in group]
-        if is_known:
-            high = [(x, down(rate.high)) for x, _, rate in run]
-            low = [(x, down(rate.low)) for x, _, rate in reversed(run)]
-            dots = [(x, down(rate.estimate)) for x, _, rate in run]
-            kind = "band" if len(run) > 1 else "interval"
-            elements += [_line(kind, high + low), _line("series", dots)]
-            for (x, y), (_, label, rate) in zip(dots, run, strict=True):
-                elements.append(_dot(x, y, _about(label, rate)))
-        for x, label, _ in run:
-            if x >= labelled_to:
-                elements.append(_text((x, _SERIES_HEIGHT + _LINE), label, "middle quiet"))
-                labelled_to = x + _TICK_WIDTH
-    return Chart(heading, note, elements, _SERIES_HEIGHT + _LINE)
-
-
-def svg(charts: Iterable[Chart]) -> str:
-    """Return a document with the charts one below the other."""
-    parts, y = [], _MARGIN
-    for chart in charts:
-        parts.append(_text((_MARGIN, y + 14), chart.heading, "heading"))
-        y += 2 * _LINE
-        for line in wrap(chart.note, _NOTE_CHARACTERS):
-            parts.append(_text((_MARGIN, y), line, "quiet"))
-            y += _LINE
-        parts += [f'<g transform="translate(0 {y})">', *chart.elements, "</g>"]
-        y += chart.height + _GAP
+    y = _MARGIN + 2 * _LINE
+    parts = [_text((_MARGIN, _MARGIN + 14), heading, "heading")]
+    for line in wrap(note, _NOTE_CHARACTERS):
+        parts.append(_text((_MARGIN, y), line, "quiet"))
+        y += _LINE
+    parts += [f'<g transform="translate(0 {y})">', *elements, "</g>"]
+    y += height + _LINE + _MARGIN
     size = f'viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" height="{y}"'
     root = f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" {size}>'
     return "\n".join((root, f"<style>{_STYLE}</style>", *parts, "</svg>\n"))
 
 
 def draw_profile(profile: Profile, by: By | None, groups: Sequence[Group]) -> str:
-    """Return the charts of a profile that have data: the error rates of the groups, or without them
-    of the tools, and those along the session. Empty if there is nothing to draw.
+    """Return the chart of a profile: the error rates of the groups, or without them of the tools.
+    Empty if there is nothing to draw.
     """
     rows = [(group.name, group.rate) for group in groups]
-    rows = rows if by else [(tool.tool, tool.rate) for tool in profile.tools]
+    rows = rows if by else [(tool.name, tool.rate) for tool in profile.tools]
     known = [row for row in rows if row[1].total >= MIN_CALLS]
-    heading, charts = f"How often calls fail, by {by or 'tool'}", list[Chart]()
-    if known and by == "day":
-        days = [row for row in known if row[0][0].isdigit()]
-        days_at = [(date.fromisoformat(day).toordinal(), day, rate) for day, rate in days]
-        charts.append(draw_series(heading, days_at))
-    elif known:
-        shown = shown_with_worst(known, MAX_ROWS, lambda row: row[1])
-        note = f"{_NOTE} Dashed: all calls, {percent(profile.rate)}."
-        if len(shown) < len(rows):
-            note += f" Not shown: {len(rows) - len(shown):,} with fewer calls."
-        charts.append(draw_intervals(heading, shown, note, overall=profile.rate))
-    if profile.curve.sessions:
-        heading, curve = "How often calls fail along a session", enumerate(profile.curve.parts)
-        parts = [(at, f"from {10 * at} %", rate) for at, rate in curve]
-        charts.append(draw_series(heading, parts, profile.curve.note))
-    return svg(charts) if charts else ""
+    if not known:
+        return ""
+    worst = shown_with_worst(known, MAX_ROWS, lambda row: row[1])
+    shown = known[-MAX_ROWS:] if by == "day" else worst
+    note = f"{_NOTE} Dashed: all calls, {percent(profile.rate)}."
+    if len(shown) < len(rows):
+        left_out = "earlier, or " if by == "day" else ""
+        note += f" Not shown: {len(rows) - len(shown):,} {left_out}with fewer calls."
+    return draw_rates(f"How often calls fail, by {by or 'tool'}", shown, note, profile.rate)
 
 
 def _ticks(rates: Iterable[Rate]) -> list[float]:

@@ -18,7 +18,7 @@ from journeyman.reliability.clusters import (
     distinct,
     session_shortage,
 )
-from journeyman.reliability.groups import Group, grouped, without_tools
+from journeyman.reliability.groups import without_tools
 from journeyman.reliability.learning_curve import (
     bootstrap_difference,
     table_by_tool,
@@ -28,7 +28,6 @@ from journeyman.reliability.rates import (
     Difference,
     Rate,
     change_text,
-    fisher_exact,
     interval_text,
     percent,
     shortage_text,
@@ -43,22 +42,20 @@ _BY_TOOL = "Mantel-Haenszel by tool, bootstrap over sessions 95 %"
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side: its sessions, their counted calls and the rate of these, how its sessions get
-    going, and its sessions by type of work, with early and late calls.
+    """One side: its sessions, their counted calls and the rate of these, and how its sessions get
+    going.
     """
 
     sessions: int
     calls: int
     rate: Rate
     warm_up: WarmUp
-    types: tuple[Group, ...]
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
     """Warm against cold. Differences are warm minus cold: negative is improvement. `difference`
     pools all tools; `same_tools` compares each tool with itself; `first_turns` covers the first
-    turns of the sessions. `fisher_p` is None if a side has no calls; `note` states what to keep in
-    mind.
+    turns of the sessions. `note` states what to keep in mind.
     """
 
     warm: Side
@@ -66,7 +63,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
     difference: Difference
     same_tools: Difference
     first_turns: Difference
-    fisher_p: float | None
     verdict: Conclusion
     note: str
     reading: str
@@ -80,13 +76,12 @@ class _SideCounts:
         self.ids = {session.id for session in self.sessions}
         self.counts = counts_of(session.calls for session in self.sessions)
 
-    def side(self, rate: Rate, *, with_learning: bool) -> Side:
+    def side(self, rate: Rate) -> Side:
         return Side(
             sessions=len(self.sessions),
             calls=rate.total,
             rate=rate,
             warm_up=warm_up(self.sessions),
-            types=grouped(self.sessions, "type", with_learning=with_learning),
         )
 
 
@@ -95,12 +90,9 @@ def compare(
     cold: Sequence[JudgedSession],
     *,
     trivial: Iterable[str] = (),
-    with_learning: bool = True,
 ) -> Comparison:
-    """Compare warm with cold sessions, without the calls of `trivial` tools. The interval decides.
-    For two single sessions Fisher's test must agree with it, and a difference that turns around
-    when each tool is compared with itself decides nothing. Comparing early and late calls on each
-    side, `with_learning`, takes most of the time.
+    """Compare warm with cold sessions, without the calls of `trivial` tools. The interval decides,
+    but a difference that turns around when each tool is compared with itself decides nothing.
     """
     left_out = frozenset(trivial)
     sides = (
@@ -112,20 +104,17 @@ def compare(
     first_turns = [counts_of(map(first_calls, side.sessions)) for side in sides]
     same_tools = _same_tools(*sides)
     turned = (contrast.difference.estimate or 0) * (same_tools.estimate or 0) < 0
-    fisher_p = fisher_exact(contrast.first, contrast.second)
-    by_chance = single and (fisher_p or 0) >= 0.05
     verdict: Conclusion = "undecided"
-    if contrast.difference.decided and not (by_chance or turned):
+    if contrast.difference.decided and not turned:
         verdict = "better" if (contrast.difference.estimate or 0) < 0 else "worse"
     return Comparison(
-        warm=sides[0].side(contrast.first, with_learning=with_learning),
-        cold=sides[1].side(contrast.second, with_learning=with_learning),
+        warm=sides[0].side(contrast.first),
+        cold=sides[1].side(contrast.second),
         difference=contrast.difference,
         same_tools=same_tools,
         first_turns=_contrast(*first_turns, single=single).difference,
-        fisher_p=fisher_p,
         verdict=verdict,
-        note=_note(*sides, single=single, has_interval=contrast.difference.low is not None),
+        note=_note(*sides, single=single),
         reading=_reading(contrast, same_tools, verdict, single=single),
     )
 
@@ -153,7 +142,7 @@ def _same_tools(warm: _SideCounts, cold: _SideCounts) -> Difference:
     return replace(difference, low=None, high=None, note=note)
 
 
-def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool, has_interval: bool) -> str:
+def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool) -> str:
     notes = []
     shared = len(warm.ids & cold.ids)
     if shared:
@@ -161,11 +150,6 @@ def _note(warm: _SideCounts, cold: _SideCounts, *, single: bool, has_interval: b
         notes.append(f"{sessions} on both sides, which hides a difference.")
     if single:
         notes.append("The result applies to these two sessions, not to warm and cold in general.")
-    elif has_interval:
-        notes.append(
-            "Fisher's test treats all calls as independent, but calls within one session are"
-            " correlated; rely on the interval."
-        )
     return " ".join(notes)
 
 

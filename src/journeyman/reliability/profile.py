@@ -1,5 +1,5 @@
-"""The reliability profile of one or many sessions: error rates by tool, by length and along the
-session, and the most common failures.
+"""The reliability profile of one or many sessions: error rates by tool, by type and by length,
+early and late, and the most common failures.
 """
 
 from collections import Counter, defaultdict
@@ -23,25 +23,11 @@ from journeyman.reliability.fingerprints import fingerprint
 from journeyman.reliability.groups import Group, grouped, tool_name, without_tools
 from journeyman.reliability.learning_curve import LearningEffect, learning
 from journeyman.reliability.lengths import Marathons, marathons
-from journeyman.reliability.rates import Rate, wilson
-from journeyman.reliability.task_types import TaskType, dominant_type, task_type, tool_type
+from journeyman.reliability.rates import Rate
+from journeyman.reliability.task_types import TaskType, dominant_type, tool_type
 from journeyman.reliability.warm_up import WarmUp, warm_up
 
 COMMONEST_FAILURES = 10
-CURVE_PARTS = 10
-"""A session needs this many counted calls, so that it has one in each part of the curve."""
-
-
-class ToolProfile(Struct, frozen=True, kw_only=True):
-    """One tool, and its share of all calls."""
-
-    tool: str
-    sessions: int
-    calls: int
-    share: float
-    rate: Rate
-    apart: int
-    unknown: int
 
 
 class FailureExample(Struct, frozen=True, kw_only=True):
@@ -68,29 +54,19 @@ class FailureGroup(Struct, frozen=True, kw_only=True):
     example: FailureExample
 
 
-class Curve(Struct, frozen=True, kw_only=True):
-    """The error rate along a session, in ten equal parts from start to end."""
-
-    parts: tuple[Rate, ...]
-    sessions: int
-    note: str
-
-
 class Profile(Struct, frozen=True, kw_only=True):
     """The reliability of a set of sessions.
 
     The six counts after `calls` add up to it. `no_match` counts the calls among them that are
     searches without a match and tests that are false, which are not errors. `refused_by` counts the
-    refused calls by who refused them, the most frequent first. `task_types` counts sessions.
-    `lengths` always holds the three bands, the shortest first. `types` are the sessions by type of
-    work, each type with its early and late calls. `left_out` counts, by tool, the calls of trivial
-    tools that are not in any other number. `further_failures` counts the groups of failures that
-    are not listed, and `further_errors` the errors in them. `bots` counts the sessions of bots that
-    were left out.
+    refused calls by who refused them, the most frequent first. `lengths` always holds the three
+    bands, the shortest first. `types` are the sessions by type of work, with early and late calls.
+    `left_out` counts, by tool, the calls of trivial tools that are not in any other
+    number. `further_failures` counts the groups of failures that are not listed, and
+    `further_errors` the errors in them. `bots` counts the sessions of bots that were left out.
     """
 
     sessions: int
-    sessions_without_calls: int
     messages: int
     calls: int
     ok: int
@@ -103,8 +79,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     refused_by: dict[Refuser, int]
     rate: Rate
     task_type: TaskType
-    task_types: dict[TaskType, int]
-    tools: tuple[ToolProfile, ...]
+    tools: tuple[Group, ...]
     left_out: dict[str, int]
     failures: tuple[FailureGroup, ...]
     further_failures: int
@@ -113,7 +88,6 @@ class Profile(Struct, frozen=True, kw_only=True):
     types: tuple[Group, ...]
     warm_up: WarmUp
     marathons: Marathons
-    curve: Curve
     learning: LearningEffect
     note: str
     bots: int = 0
@@ -136,7 +110,6 @@ def profile(sessions: Sequence[JudgedSession], *, trivial: Iterable[str] = ()) -
     failures = _failures(sessions)
     return Profile(
         sessions=len(sessions),
-        sessions_without_calls=sum(not session.calls for session in sessions),
         messages=sum(session.messages for session in sessions),
         calls=calls,
         **{name: status[name] for name in get_args(VerdictStatus)},
@@ -146,8 +119,7 @@ def profile(sessions: Sequence[JudgedSession], *, trivial: Iterable[str] = ()) -
         ),
         rate=rate,
         task_type=dominant_type(types),
-        task_types=dict(Counter(task_type(session.calls) for session in sessions).most_common()),
-        tools=tuple(_tool_profile(tool, calls) for tool in tools),
+        tools=tools,
         left_out=dict(
             (every_call - Counter({tool.name: tool.calls for tool in tools})).most_common()
         ),
@@ -158,7 +130,6 @@ def profile(sessions: Sequence[JudgedSession], *, trivial: Iterable[str] = ()) -
         types=grouped(sessions, "type", with_learning=True),
         warm_up=warm_up(sessions),
         marathons=marathons(sessions),
-        curve=_curve(sessions),
         learning=learning(sessions),
         note=_note(len(sessions), calls, rate),
     )
@@ -209,40 +180,6 @@ def _failure_group(text: str, failed: Sequence[_FailedCall]) -> FailureGroup:
             evidence=first.verdict.evidence,
         ),
     )
-
-
-def _tool_profile(tool: Group, calls: int) -> ToolProfile:
-    return ToolProfile(
-        tool=tool.name,
-        sessions=tool.sessions,
-        calls=tool.calls,
-        share=tool.calls / calls,
-        rate=tool.rate,
-        apart=tool.apart,
-        unknown=tool.unknown,
-    )
-
-
-def _curve(sessions: Sequence[JudgedSession]) -> Curve:
-    errors, totals = [0] * CURVE_PARTS, [0] * CURVE_PARTS
-    used_sessions = 0
-    for session in sessions:
-        counted = [call.verdict.is_error for call in session.calls if call.verdict.counts]
-        if len(counted) < CURVE_PARTS:
-            continue
-        used_sessions += 1
-        for index, is_error in enumerate(counted):
-            part = index * CURVE_PARTS // len(counted)
-            totals[part] += 1
-            errors[part] += is_error
-    note = f"No session has {CURVE_PARTS} counted calls, so there is no curve."
-    if used_sessions:
-        note = (
-            f"Based on the {used_sessions} of {len(sessions)} sessions with at least {CURVE_PARTS} "
-            "counted calls. Agents use different tools early and late, so a rise or fall is not "
-            "necessarily learning."
-        )
-    return Curve(parts=tuple(map(wilson, errors, totals)), sessions=used_sessions, note=note)
 
 
 def _note(sessions: int, calls: int, rate: Rate) -> str:

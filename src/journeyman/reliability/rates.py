@@ -1,9 +1,9 @@
-"""Error rates and differences between them: intervals, exact tests and their wording. A rate is
+"""Error rates and differences between them: intervals and their wording. A rate is
 never a bare number: it has its counts, its interval and its method.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from math import hypot, lgamma, sqrt
+from math import hypot, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -123,32 +123,6 @@ def newcombe(first: Rate, second: Rate, *, method: str = "Newcombe 95 %") -> Dif
         high=min(1.0, estimate + up),
         method=method,
     )
-
-
-def fisher_exact(first: Rate, second: Rate) -> float | None:
-    """Return the p-value of Fisher's exact test, two-sided: the probability of counts at least as
-    unlikely as these if both rates were equal and all calls independent. None if a side has no
-    calls.
-    """
-    if first.total == 0 or second.total == 0:
-        return None
-    errors = first.errors + second.errors
-    fewest, most = max(0, errors - second.total), min(errors, first.total)
-    logs = np.array(
-        [
-            _log_ways(first.total, k) + _log_ways(second.total, errors - k)
-            for k in range(fewest, most + 1)
-        ]
-    )
-    chances = np.exp(logs - logs.max())
-    # Equal chances differ in their last digits.
-    unlikely = chances <= chances[first.errors - fewest] * (1 + 1e-7)
-    return float(min(1.0, chances[unlikely].sum() / chances.sum()))
-
-
-def _log_ways(total: int, chosen: int) -> float:
-    """Return the logarithm of the binomial coefficient."""
-    return lgamma(total + 1) - lgamma(chosen + 1) - lgamma(total - chosen + 1)
 
 
 def mantel_haenszel(strata: ArrayLike) -> NDArray[np.float64]:

@@ -1,10 +1,9 @@
 """How sessions get going: the error rate over their first turns, the calls and the time until the
-first success, and how many different tools they use.
+first success.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import exp, log
+from math import log
 from statistics import median
 
 import numpy as np
@@ -34,9 +33,7 @@ class WarmUp(Struct, frozen=True, kw_only=True):
     """The beginning of sessions. `first_turns` is the error rate over the first `turns` answers of
     the model. The first success is the first counted call that is not an error: `calls` counts up
     to it and includes it, `seconds` run from the start of the session. Sessions without a success
-    have no such values; `without_success` counts them. `tools` counts the different tools of a
-    session. `diversity` is their effective number: that many tools, used equally often, would be
-    as hard to predict (the exponential of Shannon's entropy).
+    have no such values; `without_success` counts them.
     """
 
     turns: int
@@ -44,8 +41,6 @@ class WarmUp(Struct, frozen=True, kw_only=True):
     calls: Median
     seconds: Median
     without_success: int
-    tools: Median
-    diversity: Median
 
 
 def warm_up(sessions: Sequence[JudgedSession]) -> WarmUp:
@@ -64,15 +59,12 @@ def warm_up(sessions: Sequence[JudgedSession]) -> WarmUp:
         ended, started = counted[at].at, session.started_at
         if ended is not None and started is not None and ended >= started:
             seconds.append(ended - started)
-    tools = [Counter(call.tool for call in session.calls) for session in used]
     return WarmUp(
         turns=FIRST_TURNS,
         first_turns=rate_over_sessions(counts_of(map(first_calls, used))),
         calls=median_over_sessions(calls),
         seconds=median_over_sessions(seconds),
         without_success=without_success,
-        tools=median_over_sessions(map(len, tools)),
-        diversity=median_over_sessions(map(_effective_number, tools)),
     )
 
 
@@ -102,8 +94,3 @@ def median_over_sessions(values: Iterable[float]) -> Median:
 
 def _counted(session: JudgedSession) -> list[JudgedCall]:
     return [call for call in session.calls if call.verdict.counts]
-
-
-def _effective_number(calls: Counter[str]) -> float:
-    total = calls.total()
-    return exp(-sum(count / total * log(count / total) for count in calls.values()))

@@ -69,12 +69,6 @@ class Accounting:
         """Count one answer of a model; a repeated key is counted once."""
         self._store.usage.add(session_id, increment)
 
-    def set_total(self, session_id: str, total: Usage) -> None:
-        """Set what a session's task has used of a model so far. This replaces everything counted
-        before for the session, task and model; fields that the total leaves out become unknown.
-        """
-        self._store.usage.set_total(session_id, total)
-
     def report(self, by: UsageBy = "model", **filters: Unpack[SessionFilters]) -> UsageReport:
         """Report usage by model, source, platform, project, day, week, task or session, for the
         sessions that `sessions.list` returns with the same filters: the most expensive first, days

@@ -7,7 +7,6 @@ them. `AuditChain` follows the entries; the stored confirmations are only compar
 import hashlib
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -22,8 +21,8 @@ from journeyman.records.confirmation import (
     ConfirmationStatus,
     WrittenEntry,
 )
-from journeyman.store.confirmation_tables import audit
 from journeyman.store.rows import storable
+from journeyman.store.tables import audit
 
 GENESIS_DIGEST = "0" * 64
 """The previous digest of the first entry."""
@@ -60,34 +59,6 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class _AnyText(sa.TypeDecorator[str]):
-    """Text that is read as None if it is not valid UTF-8."""
-
-    impl = sa.LargeBinary
-    cache_ok = True
-
-    def process_result_value(self, value: bytes | None, _dialect: sa.Dialect) -> str | None:
-        try:
-            return None if value is None else value.decode()
-        except UnicodeDecodeError:
-            return None
-
-
-@cache
-def _safe_select(table: sa.Table, dialect: str) -> sa.Select[Any]:
-    if dialect != "sqlite":
-        return table.select()
-    return sa.select(*(_safe(column).label(column.name) for column in table.c))
-
-
-def _safe(column: sa.Column[Any]) -> sa.Case[Any]:
-    stored_type = sa.func.typeof(column)
-    if isinstance(column.type, sa.Text):
-        return sa.case((stored_type == "text", sa.cast(column, _AnyText)))
-    expected = "real" if isinstance(column.type, sa.Double) else "integer"
-    return sa.case((stored_type == expected, column))
-
-
 def safe_rows(
     connection: sa.Connection,
     table: sa.Table,
@@ -96,11 +67,13 @@ def safe_rows(
     newest: bool = False,
     **options: Any,
 ) -> sa.CursorResult[Any]:
-    """Select rows of a table, ordered by `seq`, so that they can be read regardless of their
-    content: SQLite accepts any type in any column, and text that is not UTF-8; such values are NULL
-    here. `options` are execution options.
+    """Select rows of a table, ordered by `seq`. Their values may have any type: SQLite accepts any
+    in any column, and text that is not UTF-8. `options` are execution options.
     """
-    query = _safe_select(table, connection.dialect.name).where(*where)
+    if connection.dialect.name == "sqlite":
+        driver: Any = connection.connection.driver_connection
+        driver.text_factory = lambda data: data.decode("utf-8", "replace")
+    query = table.select().where(*where)
     query = query.order_by(table.c.seq.desc() if newest else table.c.seq).limit(limit)
     return connection.execute(query, execution_options=options)
 
@@ -108,8 +81,8 @@ def safe_rows(
 def entry_of(row: sa.Row[Any]) -> AuditEntry | str:
     """Return the entry in a row, or a description of what is wrong with it."""
     try:
-        written = _decode_entry(row.entry)
-    except (msgspec.DecodeError, RecursionError, TypeError):
+        written = _decode_entry(only_text(row.entry))
+    except (msgspec.DecodeError, RecursionError):
         return f"entry {row.seq} cannot be read"
     in_text = (written.seq, written.kind, written.confirmation, digest_of(row.entry))
     if in_text != (row.seq, row.kind, row.confirmation, row.digest):
@@ -208,7 +181,7 @@ class AuditChain:
             self._add_problem(missing, f"entry {missing} is missing; the next one is {seq}")
         elif not isinstance(entry, str) and entry.previous != self.digest:
             self._add_problem(seq, f"entry {seq} does not follow the entry before it")
-        self.seq, self.digest = seq, row.digest or ""
+        self.seq, self.digest = seq, only_text(row.digest)
         if isinstance(entry, str):
             self._add_problem(seq, entry)
         else:
@@ -265,11 +238,16 @@ class AuditChain:
             del self.cards[id_]
 
 
-def card_of(body: str | bytes | None) -> Confirmation | None:
+def only_text(value: Any) -> str:
+    """Return a stored value if it is text, else an empty text."""
+    return value if isinstance(value, str) else ""
+
+
+def card_of(body: Any) -> Confirmation | None:
     """Decode the stored text of a card; return None if it cannot be decoded."""
     try:
-        return _decode_card(body or b"")
-    except (msgspec.DecodeError, RecursionError, TypeError):
+        return _decode_card(only_text(body))
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

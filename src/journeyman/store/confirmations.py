@@ -27,16 +27,16 @@ from journeyman.store.audit import (
     card_fault,
     card_of,
     entry_of,
+    only_text,
     safe_rows,
 )
-from journeyman.store.confirmation_tables import audit, confirmations
 from journeyman.store.engine import Repository
 from journeyman.store.ledger import Ledger, select_records
-from journeyman.store.rows import storable
+from journeyman.store.rows import find_by_prefix, storable
+from journeyman.store.tables import audit, confirmations
 
 logger = logging.getLogger(__name__)
 
-_ID_LENGTH = 32
 _LOCK_ID = 7263503
 """The advisory lock of those who write confirmations on one PostgreSQL."""
 _BATCH = 1_000
@@ -84,13 +84,9 @@ class Confirmations(Repository):
 
     def find(self, id_: str) -> Confirmation | None:
         """Return a card by its id, or by a prefix that only one id has."""
-        prefix, columns = storable(id_), confirmations.c
-        # A range, not LIKE, which ignores case on SQLite and uses no index. Ids are hexadecimal,
-        # and g sorts after all of their letters in every collation.
-        after = prefix if len(prefix) == _ID_LENGTH else prefix + "g"
-        is_match = columns.id.between(prefix, after)
-        cards = self._cards(sa.select(columns.body).where(is_match).limit(2)) if prefix else ()
-        return cards[0] if len(cards) == 1 else None
+        with self._reading("reading confirmations") as connection:
+            rows = find_by_prefix(connection, confirmations, id_)
+        return card_of(rows[0].body) if len(rows) == 1 else None
 
     def list(
         self,
@@ -177,7 +173,7 @@ class Confirmations(Repository):
         while after is not None:
             with self._reading("reading the audit") as connection:
                 rows = safe_rows(connection, audit, audit.c.seq > after, limit=_BATCH).all()
-            yield from ((row.entry or "", row.digest or "") for row in rows)
+            yield from ((only_text(row.entry), only_text(row.digest)) for row in rows)
             after = rows[-1].seq if len(rows) == _BATCH else None
 
     def audit_head(self) -> tuple[int, str]:
@@ -185,7 +181,7 @@ class Confirmations(Repository):
         is_number = audit.c.seq.between(1, LARGEST_SEQ)
         with self._reading("reading the audit") as connection:
             row = safe_rows(connection, audit, is_number, limit=1, newest=True).one_or_none()
-        return (0, GENESIS_DIGEST) if row is None else (row.seq or 0, row.digest or "")
+        return (0, GENESIS_DIGEST) if row is None else (row.seq, only_text(row.digest))
 
     def checked(self, recompute: Callable[[Confirmation], tuple[str, str]]) -> AuditChain:
         """Return the chain of all audit entries, compared with every stored card at one moment; its
@@ -198,7 +194,7 @@ class Confirmations(Repository):
                 connection.execution_options(isolation_level="REPEATABLE READ")
             chain.read_new(connection)
             cards = safe_rows(connection, confirmations)
-            rows = {row.id or "without a readable id": row for row in cards}
+            rows = {only_text(row.id) or "without a readable id": row for row in cards}
             for id_ in rows.keys() | chain.cards.keys():
                 row, tracked = rows.get(id_), chain.cards.get(id_)
                 fault = "it is not in the audit" if tracked is None else card_fault(row, tracked)

@@ -55,26 +55,6 @@ def translate_errors(url: sa.URL, activity: str) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def writing(
-    engine: sa.Engine, activity: str, *, durable: bool = False, within_s: float | None = None
-) -> Iterator[sa.Connection]:
-    """Open a write transaction: everything is kept if the block succeeds, nothing otherwise. A
-    `durable` transaction also survives a power failure from then on. Raise StoreUnavailable if
-    other writers do not finish `within_s`, by default the store's own limit.
-    """
-    options = {} if within_s is None else {"busy_timeout_s": max(within_s, 0.0)}
-    with (
-        translate_errors(engine.url, activity),
-        engine.connect().execution_options(writes=True, durable=durable, **options) as connection,
-        connection.begin(),
-    ):
-        if options and connection.dialect.name == "postgresql":
-            limit_ms = max(int(options["busy_timeout_s"] * 1_000), 1)  # 0 would mean no limit
-            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {limit_ms}")
-        yield connection
-
-
 class Repository:
     """The base class of everything that reads and writes one kind of record in a database."""
 
@@ -110,12 +90,24 @@ class Repository:
         erases: bool = False,
         within_s: float | None = None,
     ) -> Iterator[sa.Connection]:
-        """Open a write transaction. If it `erases`, what it deletes or replaces does not remain
-        readable in the free pages of the SQLite file.
+        """Open a write transaction: everything is kept if the block succeeds, nothing otherwise. A
+        `durable` transaction also survives a power failure from then on. If it `erases`, what it
+        deletes or replaces does not remain readable in the free pages of the SQLite file. Raise
+        StoreUnavailable if other writers do not finish `within_s`, by default the store's limit.
         """
-        with writing(self._engine, activity, durable=durable, within_s=within_s) as connection:
+        options = {} if within_s is None else {"busy_timeout_s": max(within_s, 0.0)}
+        with (
+            translate_errors(self._engine.url, activity),
+            self._engine.connect().execution_options(
+                writes=True, durable=durable, **options
+            ) as connection,
+            connection.begin(),
+        ):
             if erases and connection.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
+            if options and connection.dialect.name == "postgresql":
+                limit_ms = max(int(options["busy_timeout_s"] * 1_000), 1)  # 0 would mean no limit
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {limit_ms}")
             yield connection
 
     def _erase_log(self) -> None:

@@ -23,7 +23,8 @@ from journeyman.records.confirmation import (
 )
 from journeyman.records.errors import StoreUnavailable
 from journeyman.store.audit import AuditChain, card_fault, card_of, digest_of, safe_rows, stage_of
-from journeyman.store.confirmation_tables import (
+from journeyman.store.rows import json_text, storable, values_of
+from journeyman.store.tables import (
     audit,
     confirmations,
     credentials,
@@ -31,7 +32,6 @@ from journeyman.store.confirmation_tables import (
     spent_links,
     whitelist,
 )
-from journeyman.store.rows import json_text, storable, values_of
 
 _MOST_DUE = 500
 _ROOM_BYTES = 256 * 1024

@@ -161,7 +161,7 @@ def _remove(
     query = sa.select(sessions.c.id, sessions.c.row_id, sessions.c.project)
     rows = list(select_in(connection, query, sessions.c.id, requests))
     whole = [row.row_id for row in rows if EVERY_REQUEST in requests[row.id]]
-    changed, deleted, dropped = _clean_templates(connection, requests, match)
+    changed, deleted = _clean_templates(connection, requests, match)
     # Sessions that are forgotten completely are not mined again; those forgotten in part are.
     for batch in batches(whole):
         this = mined.c.session_row.in_(batch)
@@ -191,7 +191,6 @@ def _remove(
         episodes=removed,
         templates_changed=changed,
         templates_deleted=deleted,
-        template_patterns=dropped,
     )
 
 
@@ -204,13 +203,12 @@ def _remove_requests(connection: sa.Connection, session_row: int, numbers: Colle
 
 def _clean_templates(
     connection: sa.Connection, requests: RequestNumbers, match: TextMatch | None
-) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-    """Remove patterns from templates. Return the versions that changed, those that were deleted
-    because nothing was left, and the number of removed patterns.
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Remove patterns from templates. Return the versions that changed, and those that were
+    deleted because nothing was left.
     """
     changed: list[str] = []
     deleted: list[str] = []
-    dropped = 0
     query = templates.select().order_by(templates.c.name, templates.c.version)
     for row in connection.execute(query).all():
         before = template_of(row.body)
@@ -218,14 +216,13 @@ def _clean_templates(
         if after == before:
             continue
         version, this = f"{row.name}@{row.version}", templates.c.row_id == row.row_id
-        dropped += len(before.patterns) - (len(after.patterns) if after else 0)
         if after is None:
             deleted.append(version)
             connection.execute(templates.delete().where(this))
         else:
             changed.append(version)
             connection.execute(templates.update().where(this).values(body=json_text(after)))
-    return tuple(changed), tuple(deleted), dropped
+    return tuple(changed), tuple(deleted)
 
 
 def _without(

@@ -11,7 +11,7 @@ keep the indexed rows up to date.
 import sqlalchemy as sa
 
 from journeyman.records.errors import StoreUnavailable
-from journeyman.store import confirmation_tables, jobs  # noqa: F401 - they add their tables
+from journeyman.store import jobs  # noqa: F401 - it adds its tables
 from journeyman.store.tables import metadata, revisions, schema_version
 
 SCHEMA_VERSION = 6

@@ -244,35 +244,18 @@ class Sessions(Repository):
                 f"{opening_id!r} is not the id of an opening. Pass `id` of the opening, which has "
                 "16 hexadecimal digits."
             )
-        id_, source = rows.storable(session_id), rows.storable(source)
-        note = {"source": source, "session_id": id_, "opening": opening_id}
         with self._writing("noting an opening", within_s=within_s) as connection:
-            insert = dialect_insert(connection.dialect.name)(session_notes)
-            keep_first = insert.on_conflict_do_update(
-                index_elements=["source", "session_id"],
-                set_={"opening": opening_id},
-                where=session_notes.c.opening == "",
-            )
-            connection.execute(keep_first, {**note, "owner": ""})
-            columns = sessions.c
-            these = columns.id.in_((id_, f"{source}:{id_}")) & (columns.source == source)
-            statement = sessions.update().where(these, columns.opening == "")
+            is_first = session_notes.c.opening == ""
+            these = _note(connection, session_id, source, is_first, opening=opening_id)
+            statement = sessions.update().where(these, sessions.c.opening == "")
             connection.execute(statement.values(opening=opening_id))
 
     def note_owner(self, session_id: str, owner: str, *, source: str) -> None:
         """Note for whom Journeyman started a session in a host: `run` for a person, `job:NAME`, or
         `review:SESSION`. The session may be imported before or after.
         """
-        id_, source = rows.storable(session_id), rows.storable(source)
         with self._writing("noting the owner of a session") as connection:
-            insert = dialect_insert(connection.dialect.name)(session_notes)
-            note = {"source": source, "session_id": id_, "opening": "", "owner": owner}
-            changed = insert.on_conflict_do_update(
-                index_elements=["source", "session_id"], set_={"owner": insert.excluded.owner}
-            )
-            connection.execute(changed, note)
-            columns = sessions.c
-            these = columns.id.in_((id_, f"{source}:{id_}")) & (columns.source == source)
+            these = _note(connection, session_id, source, owner=owner)
             connection.execute(sessions.update().where(these).values(rows.owner_values(owner)))
 
     def no_match(self, *, limit: int | None = None, **filters: Unpack[SessionFilters]) -> str:
@@ -303,6 +286,24 @@ class Sessions(Repository):
             erase_deleted_words(connection)
         self._erase_log()
         return overview
+
+
+def _note(
+    connection: sa.Connection,
+    session_id: str,
+    source: str,
+    where: sa.ColumnElement[bool] | None = None,
+    **known: str,
+) -> sa.ColumnElement[bool]:
+    """Store what is known of a session beside its log, unless `where` excludes its note; return the
+    condition on its row.
+    """
+    id_, source = rows.storable(session_id), rows.storable(source)
+    insert = dialect_insert(connection.dialect.name)(session_notes)
+    keys = {"source": source, "session_id": id_}
+    statement = insert.on_conflict_do_update(index_elements=[*keys], set_=known, where=where)
+    connection.execute(statement, {"opening": "", "owner": "", **keys, **known})
+    return sessions.c.id.in_((id_, f"{source}:{id_}")) & (sessions.c.source == source)
 
 
 def _resolve(connection: sa.Connection, session_id: str) -> sa.Row[Any]:

@@ -1,23 +1,17 @@
-"""The usage of sessions, counted as it happens.
-
-An increment is one answer, identified by its key: counting it again changes nothing. A total is
-everything that a session's task has used of a model so far: it replaces everything counted for them
-before, including fields it leaves out, because the numbers of one report belong together.
+"""The usage of sessions, counted as it happens: each answer of a model is identified by its key, so
+that counting it again changes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import Any, Unpack
 
 import sqlalchemy as sa
 
 from journeyman.records import Tokens, Usage
 from journeyman.records.errors import UnknownSession
-from journeyman.records.usage import IN_TOTAL
 from journeyman.store.engine import Repository
 from journeyman.store.rows import (
     dialect_insert,
-    json_text,
     storable,
     upsert,
     usage_values,
@@ -33,7 +27,7 @@ _USED: sa.Select[Any] = (
         *(sessions.c.id.label("session"), *sessions.c["source", "platform", "project"]),
     )
     .join(sessions)
-    .where(usage.c.cost_origin != IN_TOTAL, ~usage.c.copied)
+    .where(~usage.c.copied)
 )
 
 
@@ -44,29 +38,12 @@ class UsageStore(Repository):
     """
 
     def add(self, session_id: str, increment: Usage) -> None:
-        """Count one answer of a model. Repeating a key replaces its numbers; if a total includes
-        that key already, nothing changes.
-        """
+        """Count one answer of a model. Repeating a key replaces its numbers."""
         with self._writing("counting usage") as connection:
             row = _locked(connection, session_id)
-            connection.execute(_put(connection.dialect.name), usage_values(row, increment))
-
-    def set_total(self, session_id: str, total: Usage) -> None:
-        """Set what a session's task has used of a model so far. This replaces everything counted
-        for the three; fields that the total leaves out become unknown. The three have one total,
-        whatever its key. Later increments are added to it.
-        """
-        values = usage_values(0, total)
-        model, task = values["model"], values["task"]
-        values["key"] = "total:" + json_text([model, task])
-        with self._writing("counting usage") as connection:
-            row = values["session_row"] = _locked(connection, session_id)
-            connection.execute(
-                usage.update()
-                .where(usage.c.session_row == row, usage.c.model == model, usage.c.task == task)
-                .values(api_calls=0, cost_origin=IN_TOTAL, **dict.fromkeys(_COUNTS))
-            )
-            connection.execute(_put(connection.dialect.name, is_total=True), values)
+            insert = dialect_insert(connection.dialect.name)(usage)
+            statement = upsert(insert, "session_row", "key")
+            connection.execute(statement, usage_values(row, increment))
 
     def used(self, **filters: Unpack[SessionFilters]) -> Iterator[Any]:
         """Yield the usage of the selected sessions, each row with the `session_row`, `session`,
@@ -100,15 +77,3 @@ def _locked(connection: sa.Connection, session_id: str) -> int:
             "Record the session first."
         )
     return int(row)
-
-
-@cache
-def _put(dialect_name: str, *, is_total: bool = False) -> Any:
-    """An insert that replaces a row with the same key, unless a total includes that row."""
-    insert = dialect_insert(dialect_name)(usage)
-    new = insert.excluded
-    taken_in = sa.and_(
-        usage.c.cost_origin == IN_TOTAL, usage.c.model == new.model, usage.c.task == new.task
-    )
-    where = None if is_total else sa.not_(taken_in)
-    return upsert(insert, "session_row", "key", where=where)

@@ -1,7 +1,6 @@
 """Which calls of a recorded session a told fact makes needless, and how many facts could."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -171,12 +170,3 @@ def possible_savings(recorded: RecordedSession) -> int:
         for event in recorded.events
         if event.call is not None
     )
-
-
-def first_files(recorded: RecordedSession) -> list[str]:
-    """Return the files that served the first request with any."""
-    by_number: defaultdict[int, dict[str, None]] = defaultdict(dict)
-    for event in recorded.events:
-        if event.call is not None and event.verdict is not None and not event.verdict.is_error:
-            by_number[event.number] |= dict.fromkeys(event.files)
-    return next((list(files) for _, files in sorted(by_number.items()) if files), [])

@@ -9,43 +9,110 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+import numpy as np
+from msgspec import Struct
+
 from journeyman.experience.checkout import Checkout, says
 from journeyman.experience.continuity import likely_files, person_of
 from journeyman.experience.facts import ProjectFacts, of_project
 from journeyman.experience.moments import Advice, Moment, Moments
 from journeyman.learning.agent_tools import operation_of, shell_command
-from journeyman.learning.commands import check_kind, commands_of, program_of, subject_of
-from journeyman.learning.observations import findings_of
+from journeyman.learning.commands import commands_of, subject_of
 from journeyman.learning.slots import CHANGES
 from journeyman.models.embedder import Embedder
 from journeyman.records.fact import Fact, FactKind
 from journeyman.store.episodes import EpisodeRow
 from journeyman.store.store import Store
-from journeyman.trials.credit import first_files, needless_calls, possible_savings, repairs
+from journeyman.trials.credit import needless_calls, possible_savings, repairs
 from journeyman.trials.replay import (
     RecordedCheckout,
     RecordedSession,
     instructions_in,
-    missing_path,
     read_session,
-)
-from journeyman.trials.worth_report import (
-    Case,
-    Hint,
-    KindWorth,
-    Score,
-    Worth,
-    arm_of,
-    interval_of,
-    share_of,
 )
 
 OURS = "ours"
 _MOST_LISTED = 20
 _COMMITS = 30
-_CASES = 20
-_FIRST_FILES = 10
 _FEWEST_SESSIONS = 3
+
+
+_RESAMPLES, _SEED = 2_000, 20_260_101
+
+
+class Interval(Struct, frozen=True, kw_only=True):
+    """A mean over sessions with its 95 % interval, from resampling sessions; `of` counts them."""
+
+    estimate: float
+    low: float
+    high: float
+    of: int
+
+
+class Arm(Struct, frozen=True, kw_only=True):
+    """What one way of telling achieves per session: calls made needless, facts not used, the one
+    minus the other, and tokens.
+    """
+
+    name: str
+    needless: Interval
+    unused: Interval
+    net: Interval
+    tokens: float
+
+
+class KindWorth(Struct, frozen=True, kw_only=True):
+    """What one kind of fact achieved, in all sessions together, and at which moment."""
+
+    kind: FactKind
+    moment: Moment
+    told: int
+    used: int
+    needless: int
+
+
+class Worth(Struct, frozen=True, kw_only=True):
+    """The measurement of one project. `ceiling` is what could have been made needless at the most:
+    searches before a file was found, and calls that failed for a lasting reason, per session.
+    `alarms` are the unrelated requests that would now be told something, with what.
+    """
+
+    project: str
+    sessions: int
+    ceiling: Interval
+    arms: tuple[Arm, ...]
+    kinds: tuple[KindWorth, ...]
+    start_tokens: int
+    alarms: tuple[tuple[str, str], ...] = ()
+
+
+class Score(NamedTuple):
+    """What one way of telling achieved in one session."""
+
+    needless: int
+    unused: int
+    tokens: int
+
+
+def arm_of(name: str, scores: Sequence[Score]) -> Arm:
+    return Arm(
+        name=name,
+        needless=interval_of([score.needless for score in scores]),
+        unused=interval_of([score.unused for score in scores]),
+        net=interval_of([score.needless - score.unused for score in scores]),
+        tokens=sum(score.tokens for score in scores) / max(len(scores), 1),
+    )
+
+
+def interval_of(values: Sequence[float]) -> Interval:
+    """Return the mean of values with the interval in which 95 % of resampled means lie."""
+    if not values:
+        return Interval(estimate=0.0, low=0.0, high=0.0, of=0)
+    found = np.array(values, dtype=np.float64)
+    chance = np.random.default_rng(_SEED)
+    means = found[chance.integers(len(found), size=(_RESAMPLES, len(found)))].mean(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return Interval(estimate=float(found.mean()), low=float(low), high=float(high), of=len(found))
 
 
 class _Told(NamedTuple):
@@ -111,12 +178,6 @@ class _Replay:
         self._scores: defaultdict[str, list[Score]] = defaultdict(list)
         self._ceiling: list[int] = []
         self._by_kind: defaultdict[tuple[FactKind, Moment], Counter[str]] = defaultdict(Counter)
-        self._shares: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        self._cases: list[Case] = []
-        self._hints: list[Hint] = []
-        self._dead: list[str] = []
-        self._repeated: list[str] = []
-        self._contradictions: list[str] = []
         self._start_tokens = 0
         self._uses: Counter[str] = Counter()
         self._changes: list[tuple[str, ...]] = []
@@ -140,13 +201,7 @@ class _Replay:
                 KindWorth(kind=kind, moment=moment, **_counts(counted))
                 for (kind, moment), counted in sorted(self._by_kind.items())
             ),
-            shares=tuple(share_of(name, pairs) for name, pairs in self._shares.items()),
             start_tokens=self._start_tokens,
-            dead=tuple(self._dead),
-            repeated=tuple(self._repeated),
-            contradictions=tuple(self._contradictions),
-            hints=tuple(self._hints),
-            cases=tuple(self._cases[-_CASES:]),
             alarms=tuple((text, answer) for text, answer in answers if answer),
         )
 
@@ -179,20 +234,7 @@ class _Replay:
         for name, listed, tokens in self._alternatives(facts):
             plain = [_Told(fact, "start", -1) for fact in listed]
             self._scores[name].append(self._scored(recorded, plain, name)._replace(tokens=tokens))
-        self._check(told, recorded)
-        self._count_shares(recorded, told, facts)
         self._ceiling.append(possible_savings(recorded))
-        files, failed = first_files(recorded), _failures(recorded)
-        request = next((event.prompt for event in recorded.events if event.prompt), "")
-        self._cases.append(
-            Case(
-                session=session.id,
-                told="\n".join(texts),
-                request=request[:400],
-                files=tuple(files),
-                failed=tuple(failed),
-            )
-        )
 
     def _tell(
         self, recorded: RecordedSession, moments: Moments
@@ -213,29 +255,11 @@ class _Replay:
                 take(moments.prompt(event.prompt, shown), at, shown)
             elif event.call is not None and event.verdict is not None:
                 before = moments.call(event.call, at_calls)
-                self._hint(before, recorded, at)
                 take(before, at, at_calls)  # the context arrives with the result of the call
                 if event.verdict.is_error:
                     after = moments.failure(event.call, at_calls)
-                    self._hint(after, recorded, at)
                     take(after, at, at_calls)
         return told, texts, start
-
-    def _hint(self, advice: Advice, recorded: RecordedSession, at: int) -> None:
-        event = recorded.events[at]
-        if advice.is_empty or event.call is None or event.verdict is None:
-            return
-        later = (one.call for one in recorded.events[at + 1 : at + 5] if one.call is not None)
-        then = "; ".join(_words(one.arguments) for one in later)
-        self._hints.append(
-            Hint(
-                session=recorded.session.id,
-                moment=advice.moment,
-                text=advice.text,
-                call=f"{event.verdict.status}: {_words(event.call.arguments)}",
-                then=then,
-            )
-        )
 
     def _scored(self, recorded: RecordedSession, told: Sequence[_Told], name: str) -> Score:
         """Return how many calls the facts made needless, and how many facts were not used."""
@@ -301,108 +325,6 @@ class _Replay:
 
     def _cost(self, facts: Sequence[Fact]) -> int:
         return self._count("\n".join(fact.subject for fact in facts))
-
-    def _check(self, told: Sequence[_Told], recorded: RecordedSession) -> None:
-        """Note names that are dead, what an instructions file says already, and facts that one
-        fact recommends and another warns of.
-        """
-        found: dict[str, bool] = {}
-        for event in recorded.events:
-            if event.call is not None and event.verdict is not None:
-                missing = missing_path(event.call, recorded.root) if event.verdict.is_error else ""
-                paths = (missing,) if missing else () if event.verdict.is_error else event.files
-                for path in paths:
-                    found.setdefault(path, not missing)
-        written = "\n".join(self._checkout.instructions.values())
-        session, works, fails = recorded.session.id[:8], set[str](), set[str]()
-        for fact, _, _ in told:
-            gone = (path for path in fact.present if found.get(path) is False)
-            self._dead += [f"{session} {path}" for path in gone]
-            if fact.kind in ("command", "trap"):
-                recommended = fact.subject if fact.kind == "command" else subject_of(fact.remedy)
-                works |= {recommended} - {""}
-                fails |= {fact.subject} if fact.kind == "trap" else set()
-                if recommended and says(written, recommended):
-                    self._repeated.append(recommended)
-        self._contradictions += [f"{session} {name}" for name in sorted(works & fails)]
-
-    def _count_shares(
-        self, recorded: RecordedSession, told: Sequence[_Told], facts: ProjectFacts
-    ) -> None:
-        """Count how much of what came up had been told at the start or the first prompt."""
-        prompts = [at for at, event in enumerate(recorded.events) if event.prompt]
-        until = prompts[0] if prompts else -1
-        early = [fact for fact, _, at in told if at <= until]
-        session = recorded.session
-        person = person_of(session.cwd)
-        files = set(first_files(recorded))
-        named = [path for fact in early if fact.kind == "continuity" for path in fact.present]
-        on_branch = bool(facts.on_branch(session.git_branch))
-        knows = on_branch or any(one.person == person for one in facts.worked_on if person)
-        seen = {path for one in facts.worked_on for path in one.files}
-        for label, counts, wanted in (
-            ("all", True, files),
-            ("branch or person known", knows, files),
-            ("branch or person known, used before", knows, files & seen),
-            ("branch seen before", on_branch, files),
-        ):
-            if counts and wanted:
-                pair = (len(wanted & {*_first(named)}), len(wanted))
-                self._shares[f"files of the first request, {label}"].append(pair)
-        came_up = _first_reports(recorded)
-        if came_up:
-            told_at = {fact.subject: at for fact, _, at in reversed(told) if fact.kind == "finding"}
-            hits = [rule for rule, at in came_up.items() if told_at.get(rule, at) < at]
-            self._shares["lint rules that came up"].append((len(hits), len(came_up)))
-        traps = {
-            (trap.reason, program_of(trap.failed))
-            for row in self._rows.get(session.id, [])
-            for trap in row.observed.traps
-        }
-        told_traps = {fact.subject for fact in early if fact.kind == "trap"}
-        for reason, label in (("path", "paths that failed"), ("program", "missing programs tried")):
-            failed = {one for kind, one in traps if kind == reason}
-            if failed:
-                self._shares[label].append((len(failed & told_traps), len(failed)))
-        wrong = {
-            one for kind, one in traps if kind in ("program", "check") and check_kind(one) == "test"
-        }
-        if wrong:
-            right = any(
-                check_kind(fact.subject) == "test" or check_kind(fact.remedy) == "test"
-                for fact in early
-                if fact.kind in ("command", "trap")
-            )
-            self._shares["the right test command where a wrong one was tried"].append(
-                (int(right), 1)
-            )
-
-
-def _first_reports(recorded: RecordedSession) -> dict[str, int]:
-    """Return the rules that linters reported in a session, each with the event that did first."""
-    found: dict[str, int] = {}
-    for at, event in enumerate(recorded.events):
-        if event.call is not None and event.verdict is not None:
-            for one in findings_of(event.call, event.verdict):
-                if check_kind(one.command) != "test":
-                    found.setdefault(one.rule, at)
-    return found
-
-
-def _failures(recorded: RecordedSession) -> list[str]:
-    return [
-        f"{_words(event.call.arguments)} → {event.verdict.evidence[:120]}"
-        for event in recorded.events
-        if event.call is not None and event.verdict is not None and event.verdict.is_error
-    ][:6]
-
-
-def _words(arguments: str) -> str:
-    return " ".join(arguments.split())[:160]
-
-
-def _first(paths: Iterable[str]) -> list[str]:
-    return [*dict.fromkeys(paths)][:_FIRST_FILES]
 
 
 def _fact(kind: FactKind, subject: str) -> Fact:

@@ -536,18 +536,13 @@ class TestSideChains:
             assert lineage == Lineage(parent="s1", kind="subagent")
         assert reading.sessions["s1"].lineage is None
 
-        # Unnamed: identified by the first line.
+        # Unnamed, as in older versions: one session.
         reading = transcript(
             user("u1", "Go"),
             sidechain(user("x1", "Search for x")),
-            sidechain(user("y1", "Search for y")),
-            sidechain(answer("x2", "m1", call("c1")), parent="x1"),
-            sidechain(answer("y2", "m2", "Found y"), parent="y1"),
-            sidechain(result("x3", "c1", "hit"), parent="x2"),
-            sidechain(answer("x4", "m3", "Found x"), parent="x3"),
+            sidechain(answer("x2", "m1", "Found x"), parent="x1"),
         )
-        assert [m.key for m in reading.by_session["agent-x1-s1"]] == ["x1", "x2", "x3", "x4"]
-        assert [m.key for m in reading.by_session["agent-y1-s1"]] == ["y1", "y2"]
+        assert [m.key for m in reading.by_session["agent-side-s1"]] == ["x1", "x2"]
 
         # In a separate file.
         reading = transcript(
@@ -676,27 +671,6 @@ class TestSessions:
         reading = transcript(user("u1", "Go"), user("v1", "Also", session="s2"), user("u2", "On"))
         assert [m.text for m in reading.by_session["s1"]] == ["Go", "On"]
         assert [m.text for m in reading.by_session["s2"]] == ["Also"]
-
-
-class TestRewrittenLog:
-    def test_rewritten_log_is_read_from_its_start(self, write, lines):
-        # Replaced: earlier messages disappear.
-        path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
-        store = FakeStore().read(path)
-        path.write_text(lines(user("u9", "Other"), user("u2", "On"), user("u3", "End")).text)
-        store.read(path)
-        assert store.texts() == ["Other", "On", "End"]
-        assert {m.generation for m in store.sessions["s1"]["messages"].values()} == {0}
-
-        # Emptied and written again.
-        path = write("s1.jsonl", lines(user("u1", "Go"), boundary("b1"), user("u2", "On")))
-        store = FakeStore().read(path)
-        path.write_text("")
-        store.read(path)
-        path.write_text(lines(user("u5", "New")).text)
-        store.read(path)
-        assert store.texts() == ["New"]
-        assert store.sessions["s1"]["messages"]["u5"].generation == 0
 
 
 COPIED = answer("a2", "m2", call("c2"), parent="a1")

@@ -390,14 +390,6 @@ class TestIncrementalReading:
         assert again.fragments == []
         assert again.state == state
 
-        # A rewritten log is read from its start.
-        path = write("r.jsonl", lines(meta(), chat_message("user", "x")))
-        state = read(READER, path).state
-        write("r.jsonl", lines(meta(id="s2"), chat_message("user", "quite another text")))
-        again = read(READER, path, state)
-        assert again.session.id == "s2"
-        assert again.fragments[0].replaces
-
 
 def test_broken_lines_are_reported_and_the_rest_kept(write, lines, read):
     path = write(

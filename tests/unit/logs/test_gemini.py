@@ -162,20 +162,6 @@ def test_a_subagent_stands_in_a_folder_named_after_its_parent(path, read):
     assert session.cwd == "/work/app"
 
 
-def test_a_chat_of_an_older_version_is_one_document(read, write):
-    log = GeminiLog()
-    log.prompt("Hi")
-    log.answer("Yes.", gemini_call("c1", "read_file", {}, output="x"))
-    records = [record for record in log[1:] if "id" in record]
-    path = write("session-1.json", {**log[0], "messages": [*records, 3]})
-    reading = read(READER, path)
-    assert [message.text for message in reading.messages] == ["Hi", "Yes.", "", "x"]
-    assert reading.session.id == GEMINI_ID
-    assert [skip.reason for skip in reading.skips] == [
-        "message 5: expected a JSON object, found int"
-    ]
-
-
 def test_broken_lines_cost_themselves(path, read):
     log = GeminiLog()
     log += ["{broken", [1], {"type": "user", "content": "no id"}, {"$set": 3}, {"$rewindTo": 4}]

@@ -180,28 +180,12 @@ class TestMessages:
         hermes.message("session_meta", "{}")
         hermes.message("user", "Hi")
         hermes.message("narrator", "Meanwhile")
-        hermes.message("assistant", "[memory]")
         hermes.message("assistant", "[SILENT]")
         reading = read(READER, hermes.path)
         assert [m.text for m in reading.messages] == ["Hi", "[SILENT]"]
         (skip,) = reading.skips
         assert skip.line == 0
         assert skip.reason == "message 3 of s1: unknown role 'narrator'"
-
-    def test_reviews_are_dropped_with_the_reply(self, any_hermes, read):
-        any_hermes.session()
-        any_hermes.message("user", "Hi")
-        any_hermes.message("assistant", "Hello", tool_calls="[]")
-        any_hermes.message("user", "Review the conversation above and update the skill library. X")
-        any_hermes.message("assistant", "I will", tool_calls=calls("skill_manage"))
-        any_hermes.message("tool", "{}", tool_call_id="c0")
-        any_hermes.message("assistant", "Nothing to save.", tool_calls="[]")
-        any_hermes.message("assistant", "Where were we?")
-        any_hermes.message("system", "Review the conversation above and consider saving to memory")
-        any_hermes.message("user", "Go on")
-        any_hermes.message("assistant", "Yes")
-        texts = [m.text for m in read(READER, any_hermes.path).messages]
-        assert texts == ["Hi", "Hello", "Where were we?", "Go on", "Yes"]
 
 
 class TestToolCalls:
@@ -242,25 +226,6 @@ class TestUndoneMessages:
         hermes.message("user", "undone", active=0)
         hermes.message("user", "live")
         assert [m.text for m in read(READER, hermes.path).messages] == ["archived", "live"]
-
-        # Undoing a copy undoes the message.
-        hermes.clear()
-        hermes.session()
-        hermes.message("user", "Go", active=0, compacted=1)
-        original = hermes.message("user", "Delete it")
-        copy = hermes.copy(original)
-        hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (copy,))
-        assert [m.text for m in read(READER, hermes.path).messages] == ["Go"]
-
-        # Unless another copy is active.
-        hermes.clear()
-        hermes.session()
-        original = hermes.message("user", "Go")
-        live, undone = hermes.copy(original), hermes.copy(original)
-        hermes.connection.execute("UPDATE messages SET active = 0 WHERE id = ?", (undone,))
-        assert live
-        (message,) = read(READER, hermes.path).messages
-        assert message.key == f"row{original}"
 
 
 class TestCompaction:
@@ -669,10 +634,11 @@ class TestDatabaseFile:
 
     def test_locked_database(self, hermes):
         hermes.session()
-        hermes.connection.execute("BEGIN EXCLUSIVE")
-        reader = HermesReader(busy_timeout_s=0.01)
+        hermes.connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        hermes.connection.execute("PRAGMA journal_mode = WAL")
+        hermes.connection.execute("UPDATE sessions SET title = 'x'")
         with pytest.raises(LogUnreadable, match=r"state\.db: database is locked\. Another program"):
-            list(reader.read(LogFile(hermes.path), None))
+            list(READER.read(LogFile(hermes.path), None))
 
     def test_database_of_another_program(self, tmp_path):
         path = tmp_path / "state.db"

@@ -201,34 +201,6 @@ class TestFacts:
             assert "the-very-same-id-42#2" in reading.skips[0].reason
 
 
-class TestIncrementalReading:
-    def test_one_conversation_per_line(self, write, lines, append, read):
-        rows = [{"id": "conversation-a1", "messages": CHAT}, CHAT]
-        path = write("c.jsonl", lines(*rows))
-        first = read(READER, path)
-        append(path, [{"id": "conversation-a1", "messages": CHAT}, CHAT])
-        second = read(READER, path, first.state)
-        assert second.messages == first.messages * 2
-        assert list(second.sessions)[:2] == list(first.sessions)
-        assert list(second.sessions)[2] == "conversation-a1#2"
-
-    @table("cut", range(1, 4))
-    def test_one_message_per_line(self, write, lines, append, read, cut):
-        rows = [
-            {"role": "user", "content": "x"},
-            {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": ""}},
-            {"role": "function", "name": "f", "content": "y"},
-            {"role": "user", "content": "z"},
-        ]
-        path = write("c.jsonl", lines(*rows[:cut]))
-        first = read(READER, path)
-        append(path, rows[cut:])
-        second = read(READER, path, first.state)
-        whole = read(READER, path)
-        assert second.messages == whole.messages
-        assert [part.replaces for part in second.fragments] == [True]
-
-
 class TestBrokenParts:
     BROKEN = (
         5,

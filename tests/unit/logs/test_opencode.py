@@ -8,7 +8,6 @@ from journeyman.logs.log_file import LogFile
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.sqlite_database import open_database
 from journeyman.outcomes.judge import judge
-from journeyman.records.errors import LogUnreadable
 
 READER = OpencodeReader()
 
@@ -182,7 +181,7 @@ class TestSafety:
         opencode.message("user", text("Hi"))
         assert SECRET not in repr(read(READER, opencode.path).events)
         required = {"session": {"id"}, "message": {"id"}, "part": {"id"}}
-        with open_database(LogFile(opencode.path), required, busy_timeout_s=1) as database:
+        with open_database(LogFile(opencode.path), required) as database:
             assert database.execute("SELECT count(*) FROM session").fetchone()[0] == 1
             for statement in (
                 "SELECT * FROM credential",
@@ -217,10 +216,3 @@ class TestSafety:
         assert list(before) == ["opencode.db"]
         read(READER, opencode.path)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-    def test_locked(self, opencode):
-        opencode.connection.execute("PRAGMA journal_mode = DELETE")
-        opencode.connection.execute("BEGIN EXCLUSIVE")
-        reader = OpencodeReader(busy_timeout_s=0.01)
-        with pytest.raises(LogUnreadable, match="locked"):
-            list(reader.read(LogFile(opencode.path), None))

@@ -37,10 +37,9 @@ def many(name: str, *counts: tuple[int, int], times: int = 1) -> list[JudgedSess
 
 class TestTwoSessions:
     def test_verdicts_and_readings(self) -> None:
-        # Newcombe's interval and Fisher's test.
+        # Newcombe's interval.
         found = compare([session("w", 3, 100)], [session("c", 15, 100)])
         assert found.difference == newcombe(wilson(3, 100), wilson(15, 100))
-        assert found.fisher_p == pytest.approx(0.005192, abs=1e-6)
         assert found.verdict == "better"
         assert (found.warm.sessions, found.warm.calls) == (1, 100)
         assert found.reading == (
@@ -49,17 +48,6 @@ class TestTwoSessions:
             " unlikely to explain this."
         )
         assert found.note.startswith("The result applies to these two sessions")
-
-        # The interval and the test must agree.
-        found = compare([session("w", 0, 12)], [session("c", 5, 14)])
-        assert found.difference.decided
-        assert found.fisher_p is not None
-        assert found.fisher_p >= 0.04
-        undecided = compare([session("w", 0, 10)], [session("c", 4, 11)])
-        assert undecided.difference.decided
-        assert undecided.fisher_p is not None
-        assert undecided.fisher_p > 0.05
-        assert undecided.verdict == "undecided"
 
         # Sides swapped.
         assert compare([session("w", 15, 100)], [session("c", 3, 100)]).verdict == "worse"
@@ -83,7 +71,6 @@ class TestTwoSets:
         assert found.reading.startswith(
             "Warm sessions have 13.4 points fewer errors than cold ones"
         )
-        assert "Fisher's test treats all calls as independent" in found.note
 
         # A side without errors is not considered perfect.
         found = compare(many("w", (0, 10), times=10), many("c", (4, 10), (0, 10), times=5))
@@ -108,10 +95,7 @@ class TestTwoSets:
             many("w", (10, 10)) + many("v", (0, 10), times=9),
             many("c", (10, 10), times=3) + many("d", (0, 10), times=7),
         )
-        assert (spread.difference.estimate, spread.fisher_p) == (
-            whole.difference.estimate,
-            whole.fisher_p,
-        )
+        assert spread.difference.estimate == whole.difference.estimate
         assert spread.verdict == "better"
         assert whole.difference.low is None
         assert whole.verdict == "undecided"
@@ -120,8 +104,6 @@ class TestTwoSets:
             many("c", (10, 10), times=7) + many("d", (0, 10), times=23),
         )
         assert more.difference.low is not None
-        assert more.fisher_p is not None
-        assert more.fisher_p < 0.001
         assert more.verdict == "undecided"
 
     def test_counted_sessions(self) -> None:

@@ -82,7 +82,7 @@ class TestCounts:
 
         # Sessions with and without calls.
         found = profile([MIXED_SESSION, session("s2"), session("s3", call())])
-        assert (found.sessions, found.sessions_without_calls) == (3, 1)
+        assert found.sessions == 3
         assert found.calls == 9
         assert found.rate == wilson(2, 6)
 
@@ -95,22 +95,22 @@ class TestTools:
     def test_figures_per_tool(self) -> None:
         found = profile([MIXED_SESSION, session("s2", call("bash"))])
         assert [
-            (one.tool, one.sessions, one.calls, one.share, one.rate, one.apart, one.unknown)
+            (one.name, one.sessions, one.calls, one.rate, one.apart, one.unknown)
             for one in found.tools
         ] == [
-            ("bash", 2, 4, 4 / 9, wilson(1, 4), 0, 0),
-            ("Read", 1, 3, 3 / 9, wilson(1, 2), 1, 0),
-            ("Edit", 1, 2, 2 / 9, wilson(0, 0), 1, 1),
+            ("bash", 2, 4, wilson(1, 4), 0, 0),
+            ("Read", 1, 3, wilson(1, 2), 1, 0),
+            ("Edit", 1, 2, wilson(0, 0), 1, 1),
         ]
 
     def test_order_and_names_of_tools(self) -> None:
         # Equally used tools are sorted by name.
         found = profile([session("s", call("b"), call("c"), call("a"), call("c"))])
-        assert [tool.tool for tool in found.tools] == ["c", "a", "b"]
+        assert [tool.name for tool in found.tools] == ["c", "a", "b"]
 
         # A nameless tool gets a name.
         found = profile([session("s", call("", "failed", "no"))])
-        assert found.tools[0].tool == "unknown tool"
+        assert found.tools[0].name == "unknown tool"
         assert found.failures[0].tools == ("unknown tool",)
 
 
@@ -188,32 +188,6 @@ class TestFailures:
         ]
 
 
-class TestCurve:
-    def test_parts(self) -> None:
-        # Ten parts from start to end.
-        failed = call(status="failed")
-        first_part = session("s1", failed, failed, *[call()] * 18)
-        last_part = session("s2", *[call()] * 9, failed)
-        curve = profile([first_part, last_part]).curve
-        assert curve.sessions == 2
-        assert [(part.errors, part.total) for part in curve.parts] == [
-            (2, 3),
-            *[(0, 3)] * 8,
-            (1, 3),
-        ]
-
-        # Lengths not divisible by ten.
-        curve = profile([session("s", *[call()] * 13)]).curve
-        totals = [part.total for part in curve.parts]
-        assert sum(totals) == 13
-        assert set(totals) == {1, 2}
-
-        # Calls that do not count are left out.
-        refused = call(status="refused")
-        curve = profile([session("s", *[refused] * 30, *[call()] * 9, call(status="failed"))]).curve
-        assert [(part.errors, part.total) for part in curve.parts] == [*[(0, 1)] * 9, (1, 1)]
-
-
 class TestGroups:
     sessions = (
         session("s1", call("a", model="x"), call("b", "failed"), messages=150, source="codex"),
@@ -267,5 +241,4 @@ class TestInsufficientData:
         assert found.rate == wilson(0, 0)
         assert found.failures == ()
         assert len(found.lengths) == 3
-        assert len(found.curve.parts) == 10
         assert b"NaN" not in msgspec.json.encode(found)

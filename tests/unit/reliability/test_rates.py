@@ -7,7 +7,6 @@ from tests.tables import table
 from journeyman.records import Verdict
 from journeyman.reliability.rates import (
     Difference,
-    fisher_exact,
     mantel_haenszel,
     newcombe,
     rate_of,
@@ -103,19 +102,6 @@ def test_interval_decides_if_it_excludes_zero(
     low: float | None, high: float | None, decided: bool
 ) -> None:
     assert Difference(estimate=0.0, low=low, high=high, method="").decided is decided
-
-
-def test_known_values_of_fisher_exact() -> None:
-    # The lady tasting tea.
-    assert fisher_exact(wilson(3, 4), wilson(1, 4)) == pytest.approx(0.485714, abs=1e-6)
-    assert fisher_exact(wilson(4, 4), wilson(0, 4)) == pytest.approx(0.028571, abs=1e-6)
-
-    # Many calls and none.
-    assert fisher_exact(wilson(50_000, 1_000_000), wilson(50_100, 1_000_000)) == pytest.approx(
-        0.7477, abs=1e-3
-    )
-    assert fisher_exact(wilson(0, 0), wilson(1, 2)) is None
-    assert fisher_exact(wilson(0, 5), wilson(0, 9)) == 1.0
 
 
 def test_known_values_of_mantel_haenszel() -> None:

@@ -60,17 +60,6 @@ class TestWarmUp:
         begun = warm_up([session("a", late)])
         assert (begun.first_turns.errors, begun.first_turns.total) == (FIRST_TURNS, FIRST_TURNS)
 
-    def test_diversity_of_tools(self) -> None:
-        one = session("a", "++++")
-        tools = ("a", "b", "c", "d")
-        mixed = tuple(
-            JudgedCall(call_id=tool, tool=tool, verdict=OK, turn=1, at=None) for tool in tools
-        )
-        even = session("b", "", calls=mixed)
-        assert (warm_up([one]).tools.estimate, warm_up([one]).diversity.estimate) == (1, 1)
-        assert warm_up([even]).tools.estimate == 4
-        assert abs((warm_up([even]).diversity.estimate or 0) - 4) < 1e-9
-
     def test_interval_of_a_median(self) -> None:
         assert median_over_sessions([1, 2, 3, 4, 5]).low is None
         six = median_over_sessions([6, 1, 5, 2, 4, 3])
@@ -121,7 +110,7 @@ class TestTrivialTools:
         assert (whole.rate.total, kept.rate.total, kept.rate.errors) == (7, 4, 1)
         assert (whole.left_out, kept.left_out) == ({}, {"memory": 2, "mcp__notes__todo": 1})
         assert (kept.sessions, kept.messages, kept.calls) == (3, 14, 4)
-        assert [tool.tool for tool in kept.tools] == ["Bash"]
+        assert [tool.name for tool in kept.tools] == ["Bash"]
 
 
 class TestComparedLikeWithLike:

@@ -8,7 +8,7 @@ import pytest
 from tests.turns import Turn, agent, call, chat, user
 
 from journeyman import Journeyman
-from journeyman.trials.worth_report import Arm, Interval, Share, Worth
+from journeyman.trials.worth import Arm, Interval, Worth
 
 PROJECT = "acme/shop"
 HOME = "/home/ana/shop"
@@ -87,19 +87,6 @@ def test_needless_calls_and_unused_facts(jm: Journeyman) -> None:
     assert ours.needless.low <= ours.needless.estimate <= ours.needless.high
     assert ours.needless.of == 3
     assert 0 < worth.start_tokens <= 264
-    assert (worth.dead, worth.repeated, worth.contradictions) == ((), (), ())
-
-    shares = {one.name: one for one in worth.shares}
-    assert hits(shares["missing programs tried"]) == (1, 2)
-    assert hits(shares["the right test command where a wrong one was tried"]) == (1, 2)
-    assert hits(shares["files of the first request, all"]) == (2, 3)
-    last = worth.cases[-1]
-    assert (last.request, last.files) == ("Write a page of welcome", ("docs/page.md",))
-    assert (last.failed, "lib/tax.py" in last.told) == ((), True)
-
-
-def hits(share: Share) -> tuple[int, int]:
-    return share.hit, share.of
 
 
 def test_alternatives(jm: Journeyman) -> None:
@@ -127,13 +114,6 @@ def test_searches_that_find_a_script_are_needless(jm: Journeyman) -> None:
     assert kinds["command"] == (1, 1, 1)
 
 
-def test_told_names_that_are_gone(jm: Journeyman) -> None:
-    gone = call("Read", {"file_path": f"{HOME}/lib/tax.py"}, "File does not exist.")
-    again = call("Write", {"file_path": f"{HOME}/lib/tax.py", "content": "x"}, "File created.")
-    record(jm, (user("Fix the tax"), EDIT), (user("Fix it"), EDIT), (user("See it"), gone, again))
-    assert [name.rpartition(" ")[2] for name in measured(jm).dead] == ["lib/tax.py"]
-
-
 def test_only_changes_of_the_last_commits_are_listed(jm: Journeyman) -> None:
     commit = call("Bash", {"command": "git commit -m x"}, "done")
     read = call("Read", {"file_path": f"{HOME}/lib/tax.py"}, "x")
@@ -148,25 +128,11 @@ def test_what_an_instructions_file_says_is_not_told_again(jm: Journeyman) -> Non
     first, second, third, last = SESSIONS
     record(jm, (*first, says), second, third, last)
     worth = measured(jm)
-    assert worth.repeated == ()
     assert {one.kind for one in worth.kinds} == {"continuity"}
     # The file itself made as much needless: the command is a fact from the third session on.
     written = arm(worth, "instructions files")
     assert per_session(written) == counted((1, 0), (2, 0), (0, 2))
     assert written.tokens > 0
-
-
-def test_hints_at_calls(jm: Journeyman) -> None:
-    # The path was missing so long ago that only the call itself brings it up.
-    gone = call("Read", {"file_path": f"{HOME}/src/tax.py"}, "File does not exist.")
-    plain = [(user(f"Write page {number}"), PAGE) for number in range(50)]
-    record(jm, (SESSIONS[0][0], gone, EDIT), (SESSIONS[1][0], gone, EDIT), *plain)
-    late = chat(user("See what the tax is"), gone, EDIT, agent("Done."))
-    jm.record(late, session_id="late", project=PROJECT, cwd=HOME, outcome=1.0)
-    jm.learn()
-    (hint,) = [one for one in measured(jm).hints if one.session == "late"]
-    assert (hint.moment, "`src/tax.py` does not exist" in hint.text) == ("call", True)
-    assert ("src/tax.py" in hint.call, "tax.py" in hint.then) == (True, True)
 
 
 def test_facts_of_another_project_are_the_placebo(jm: Journeyman) -> None:
