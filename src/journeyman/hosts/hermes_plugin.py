@@ -1,0 +1,113 @@
+"""What works inside Hermes during a run. Hermes loads it as a plugin, for this run only; it uses
+the standard library and Hermes' own modules.
+
+It adds the command `hermes journeyman-run`, which is `hermes chat` with the prompt from standard
+input. Where the plugin is not loaded there is no such command, and nothing runs without it. Its
+standard output has only lines of JSON: sessions, and errors of the model. What Hermes prints goes
+to standard error.
+"""
+
+import json
+import os
+import runpy
+import secrets
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+COMMAND = "journeyman-run"
+SETTINGS = "run.json"
+_PLUGINS = "HERMES_BUNDLED_PLUGINS"
+_REVIEW_THREAD, _SUBAGENT = "bg-review", "subagent"
+_COUNTED = ("_count", "_tokens", "_cost_usd")
+
+
+def register(ctx: Any) -> None:
+    """Register the run. Hermes calls this."""
+    run = Run(json.loads(Path(__file__).with_name(SETTINGS).read_text(encoding="utf-8")))
+    ctx.register_cli_command(COMMAND, "One run.", lambda _parser: None, run.work)
+    ctx.register_middleware("llm_request", run.note_session)
+    ctx.register_hook("api_request_error", run.note_error)
+    ctx.register_hook("pre_llm_call", run.open)
+    ctx.register_hook("pre_tool_call", run.decide)
+    if plugin := run.settings["plugin"]:
+        # No person is asked about calls that are denied in any case.
+        runpy.run_path(plugin)["register"](ctx, is_gated=not run.settings["denial"])
+
+
+class Run:
+    """One run. Of its settings, `arguments` are for `hermes chat`, `denial` is the answer to calls
+    of tools that are not `allowed`, and `plugins` is the former value of the variable that names
+    the folder of plugins.
+    """
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self._session = ""
+        self._output: Any = None
+
+    def work(self, _arguments: Any) -> None:
+        """Do the work of the command."""
+        self._output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        os.environ.pop(_PLUGINS, None)  # commands of the agent may run Hermes as well
+        if self.settings["plugins"]:
+            os.environ[_PLUGINS] = self.settings["plugins"]
+        arguments = [*self.settings["arguments"], f"--query={sys.stdin.read()}"]
+        if origin := self.settings["fork"]:
+            arguments += ["--resume", self._fork(origin)]
+        sys.argv[1:] = ["chat", *arguments]
+        from hermes_cli.main import main  # type: ignore[import-not-found] # noqa: PLC0415
+
+        main()
+
+    def _fork(self, origin: str) -> str:
+        """Copy a session as Hermes' `/branch` does, but with its system prompt and without ending
+        the original; return the copy's id.
+        """
+        from hermes_state import SessionDB  # type: ignore[import-not-found] # noqa: PLC0415
+
+        database = SessionDB()
+        original = database.export_session(origin)
+        if original is None:
+            sys.exit(f"Session not found: {origin}")
+        name = f"{time.strftime('%Y%m%d_%H%M%S')}_{secrets.token_hex(3)}"
+        config = {**json.loads(original["model_config"] or "{}"), "_branched_from": origin}
+        copy = {field: None if field.endswith(_COUNTED) else original[field] for field in original}
+        copy |= {"id": name, "parent_session_id": origin, "model_config": config}
+        copy |= {"title": None, "started_at": time.time(), "ended_at": None, "end_reason": None}
+        done = database.import_sessions([copy])
+        if not done["ok"]:
+            sys.exit(f"The session {origin} could not be copied: {done['errors']}")
+        self._tell(session=name, model=original["model"] or "")
+        return name
+
+    def note_session(
+        self, *, session_id: str = "", model: str = "", platform: str = "", **_more: Any
+    ) -> None:
+        """Tell in which session a request is made, each time when it is another one."""
+        is_aside = platform == _SUBAGENT or threading.current_thread().name == _REVIEW_THREAD
+        if session_id not in ("", self._session) and not is_aside:
+            self._session = session_id
+            self._tell(session=session_id, model=model)
+
+    def note_error(self, *, error: Any = None, reason: Any = None, **_more: Any) -> None:
+        """Tell that a request has failed."""
+        self._tell(error=str((error or {}).get("message") or ""), reason=str(reason or ""))
+
+    def open(self, **_more: Any) -> dict[str, str] | None:
+        """Add the opening to what the user says, once."""
+        opening, self.settings["opening"] = self.settings["opening"], ""
+        return {"context": opening} if opening else None
+
+    def decide(self, *, tool_name: str = "", **_more: Any) -> dict[str, str] | None:
+        """Deny a call that the run may not make."""
+        denial = self.settings["denial"]
+        if not denial or tool_name in self.settings["allowed"]:
+            return None
+        return {"action": "block", "message": denial}
+
+    def _tell(self, **line: str) -> None:
+        print(json.dumps(line), file=self._output, flush=True)
