@@ -13,6 +13,7 @@
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -63,6 +64,7 @@ _TOO_OLD = "This Hermes does not load the plugin of a run. Update it: hermes upd
 _PLUGIN_FOLDER = f"plugins/{COMMAND}"
 _MANIFEST = f"name: {COMMAND}\nversion: '1'\nkind: backend\n"
 """Hermes loads a plugin of this kind, in its own folder, without a setting."""
+_TICK_NS = 50_000_000
 _FIND_PLUGINS = (
     "import importlib.util, pathlib; "
     "print(pathlib.Path(importlib.util.find_spec('hermes_cli').origin).parents[1] / 'plugins')"
@@ -163,6 +165,7 @@ class HermesReading(Reading):
         super().__init__(request)
         self._page, self._environ = page, environ
         self._path: Path | None = None
+        self._is_complete = True
         self._written: tuple[int, ...] = ()
         self._error = self._reason = self._answer = self._finish = ""
         self._messages: dict[str, Message] = {}
@@ -184,6 +187,8 @@ class HermesReading(Reading):
                 self._count()
             if is_first:
                 yield RunBegan(session=session, model=self.model)
+        elif "completed" in event:
+            self._is_complete = bool(event["completed"])
         elif "error" in event:
             self._error, self._reason = only_text(event["error"]), only_text(event.get("reason"))
 
@@ -215,7 +220,9 @@ class HermesReading(Reading):
             found = [*read_session(LogFile(self._path), self.session)]
         except LogUnreadable:  # locked: it is read again soon
             return False
-        self._written = written
+        # A write within the same tick of the clock would not show.
+        if max(written) < time.time_ns() - _TICK_NS:
+            self._written = written
         for fragment in found:
             self._messages |= {message.key: message for message in fragment.messages}
             self._usage |= {f"{self.session}/{usage.key}": usage for usage in fragment.usage}
@@ -238,15 +245,17 @@ class HermesReading(Reading):
         self.tokens = Tokens(**{name: added(name) for name in Tokens.__struct_fields__})
 
     def result(self, exit_code: int, errors: str) -> RunResult:
+        if exit_code == 0 and not self._is_complete:
+            return self.report("turns", reason=self._answer or "Hermes' limit was reached.")
         if exit_code == 0 and self._answer.strip():
-            status: RunStatus = "cut" if self._finish == "length" else "done"
-            return self.report(status, text=self._answer)
+            return self.report("cut" if self._finish == "length" else "done", text=self._answer)
         if exit_code == 0:
             return self.report("empty", reason="The last reply had no text.")
         if self._error:
-            status = _STATUS_BY_REASON.get(self._reason, "model_failed")
-            return self.report(status, reason=self._error)
+            failed = _STATUS_BY_REASON.get(self._reason, "model_failed")
+            return self.report(failed, reason=self._error)
         if _NO_COMMAND in errors:
             return self.report("failed", reason=_TOO_OLD)
-        status = "not_logged_in" if _NO_PROVIDER.search(errors) else "failed"
+        has_provider = _NO_PROVIDER.search(errors) is None
+        status: RunStatus = "failed" if has_provider else "not_logged_in"
         return self.report(status, reason=end_of(errors, exit_code))

@@ -3,8 +3,8 @@ the standard library and Hermes' own modules.
 
 It adds the command `hermes journeyman-run`, which is `hermes chat` with the prompt from standard
 input. Where the plugin is not loaded there is no such command, and nothing runs without it. Its
-standard output has only lines of JSON: sessions, and errors of the model. What Hermes prints goes
-to standard error.
+standard output has only lines of JSON: sessions, errors of the model, and how a turn ended. What
+Hermes prints goes to standard error.
 """
 
 import json
@@ -30,6 +30,7 @@ def register(ctx: Any) -> None:
     ctx.register_cli_command(COMMAND, "One run.", lambda _parser: None, run.work)
     ctx.register_middleware("llm_request", run.note_session)
     ctx.register_hook("api_request_error", run.note_error)
+    ctx.register_hook("on_session_end", run.note_end)
     ctx.register_hook("pre_llm_call", run.open)
     ctx.register_hook("pre_tool_call", run.decide)
     if plugin := run.settings["plugin"]:
@@ -97,6 +98,11 @@ class Run:
         """Tell that a request has failed."""
         self._tell(error=str((error or {}).get("message") or ""), reason=str(reason or ""))
 
+    def note_end(self, *, session_id: str = "", completed: bool = True, **_more: Any) -> None:
+        """Tell whether a turn has ended by itself, and not at Hermes' limit of requests."""
+        if session_id == self._session:
+            self._tell(completed=completed)
+
     def open(self, **_more: Any) -> dict[str, str] | None:
         """Add the opening to what the user says, once."""
         opening, self.settings["opening"] = self.settings["opening"], ""
@@ -109,5 +115,5 @@ class Run:
             return None
         return {"action": "block", "message": denial}
 
-    def _tell(self, **line: str) -> None:
+    def _tell(self, **line: str | bool) -> None:
         print(json.dumps(line), file=self._output, flush=True)
