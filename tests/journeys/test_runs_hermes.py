@@ -13,6 +13,7 @@ import pytest
 from tests import client_run_checks as checks
 from tests.client_runs import TASK, Runs, Server, run, shared_prefix
 from tests.clients import ClientHome, client_program
+from tests.hermes_host import RUN_CONFIG, run_environ
 
 from journeyman.hosts.hermes import Hermes
 from journeyman.hosts.host import Plug
@@ -23,12 +24,6 @@ from journeyman.testing import ScriptedServer, calls, says
 
 pytestmark = [pytest.mark.soak, pytest.mark.hosts, pytest.mark.timeout(300)]
 
-_CONFIG = """
-model: {default: scripted/one, provider: openrouter, context_length: 64000}
-agent: {api_max_retries: 1}
-approvals: {mode: manual, timeout: 1}
-security: {allow_lazy_installs: false, tirith_enabled: false}
-"""
 _GATE = """
 def register(ctx, *, is_gated):
     def before_tool(tool_name, args, **_):
@@ -51,11 +46,11 @@ class HermesRuns:
         self.program = client_program("hermes")
 
     def environ(self, server: Server) -> dict[str, str]:
-        config = _CONFIG if self.has_approvals else _CONFIG.replace("manual", '"off"')
+        config = RUN_CONFIG.replace('"off"', "manual") if self.has_approvals else RUN_CONFIG
         self.home.write(".hermes/config.yaml", config)
         path = f"{self.program.parent}:{os.environ['PATH']}"
-        home = {"HOME": str(self.home.folder), "PATH": path, self.key: "none"}
-        return {**home, "OPENROUTER_BASE_URL": server.base_url}
+        home = {"HOME": str(self.home.folder), "PATH": path}
+        return {**home, **run_environ(server.base_url)}
 
     def command(self, line: str) -> Reply:
         return calls(("terminal", {"command": line}))

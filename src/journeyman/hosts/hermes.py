@@ -31,11 +31,20 @@ from journeyman.hosts.host import (
     run_program,
 )
 from journeyman.hosts.interpreter import find_interpreter
-from journeyman.hosts.runner import RunBegan, RunRequest, RunResult, RunStatus, RunStep, RunText
+from journeyman.hosts.runner import (
+    DeniedCall,
+    RunBegan,
+    RunCall,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    RunStep,
+    RunText,
+)
 from journeyman.logs.fields import json_value, only_object, only_text
 from journeyman.logs.hermes import read_session
 from journeyman.logs.log_file import LogFile
-from journeyman.records import Message, Tokens, Usage, join_calls
+from journeyman.records import Call, Message, Tokens, Usage, join_calls
 from journeyman.records.errors import LogUnreadable, WrongInput
 
 _READING_TOOLS = (
@@ -206,6 +215,12 @@ class HermesReading(Reading):
                 yield RunText(text=message.text)
             elif call := calls.get(message.key):
                 yield self.ended(call)
+
+    def ended(self, call: Call) -> RunCall:
+        step = super().ended(call)
+        if step.denied and (said := only_object(json_value(call.result or "")).get("error")):
+            self.denied[-1] = DeniedCall(tool=call.tool, reason=only_text(said))
+        return step
 
     def _read(self) -> bool:
         """Read the session if the database was written to; return whether it was."""
