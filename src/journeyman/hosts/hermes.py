@@ -30,7 +30,7 @@ from journeyman.hosts.host import (
     has_row,
     run_program,
 )
-from journeyman.hosts.interpreter import find_interpreter
+from journeyman.hosts.interpreter import find_package
 from journeyman.hosts.runner import (
     DeniedCall,
     RunBegan,
@@ -47,16 +47,6 @@ from journeyman.logs.log_file import LogFile
 from journeyman.records import Call, Message, Tokens, Usage, join_calls
 from journeyman.records.errors import LogUnreadable, WrongInput
 
-_READING_TOOLS = (
-    *("browser_back", "browser_get_images", "browser_navigate", "browser_scroll"),
-    *("browser_snapshot", "browser_vision", "clarify", "delegate_task", "read_file"),
-    *("read_terminal", "search_files", "session_search", "skill_view", "skills_list", "todo"),
-    *("vision_analyze", "web_extract", "web_search"),
-)
-"""Tools that change nothing. The calls of a subagent are looked at as well."""
-_NO_TOOLS = "Blocked by Journeyman: this run may not use tools. Answer in words."
-_ONLY_READING = "Blocked by Journeyman: this run may only read files. Say what should be changed."
-
 _STATUS_BY_REASON: Mapping[str, RunStatus] = {
     "auth": "not_logged_in",
     "auth_permanent": "not_logged_in",
@@ -70,14 +60,9 @@ _STATUS_BY_REASON: Mapping[str, RunStatus] = {
 _NO_PROVIDER = re.compile(r"isn't configured yet|No inference provider|hermes (?:setup|model)\b")
 _NO_COMMAND = f"invalid choice: '{COMMAND}'"
 _TOO_OLD = "This Hermes does not load the plugin of a run. Update it: hermes update"
-_PLUGIN_FOLDER = f"plugins/{COMMAND}"
 _MANIFEST = f"name: {COMMAND}\nversion: '1'\nkind: backend\n"
 """Hermes loads a plugin of this kind, in its own folder, without a setting."""
 _TICK_NS = 50_000_000
-_FIND_PLUGINS = (
-    "import importlib.util, pathlib; "
-    "print(pathlib.Path(importlib.util.find_spec('hermes_cli').origin).parents[1] / 'plugins')"
-)
 
 
 class Hermes(HostPage):
@@ -110,17 +95,16 @@ class Hermes(HostPage):
             arguments += ["--model", request.model]
         if request.limits.turns is not None:
             arguments += ["--max-turns", str(request.limits.turns)]
-        denial = _ONLY_READING if request.access == "read" else ""
         run = {
             "arguments": arguments,
             "fork": request.fork,
             "opening": request.opening,
-            "denial": denial if request.tools else _NO_TOOLS,
-            "allowed": _READING_TOOLS if request.tools else (),
+            "access": request.access if request.tools else "none",
             "plugin": plug.plugin,
             "plugins": environ.get("HERMES_BUNDLED_PLUGINS", ""),
         }
         source = resources.files("journeyman.hosts").joinpath("hermes_plugin.py")
+        place = f"plugins/{COMMAND}"
         return Launch(
             arguments=(COMMAND,),
             stdin=request.prompt,
@@ -129,9 +113,9 @@ class Hermes(HostPage):
                 "HERMES_YOLO_MODE": "1" if request.access == "all" else None,
             },
             files={
-                f"{_PLUGIN_FOLDER}/__init__.py": source.read_text(encoding="utf-8"),
-                f"{_PLUGIN_FOLDER}/{SETTINGS}": json.dumps(run),
-                f"{_PLUGIN_FOLDER}/plugin.yaml": _MANIFEST,
+                f"{place}/__init__.py": source.read_text(encoding="utf-8"),
+                f"{place}/{SETTINGS}": json.dumps(run),
+                f"{place}/plugin.yaml": _MANIFEST,
             },
             links={f"plugins/{path.name}": str(path) for path in bundled.iterdir()},
         )
@@ -141,12 +125,10 @@ class Hermes(HostPage):
         if named := environ.get("HERMES_BUNDLED_PLUGINS"):
             return Path(named)
         program = shutil.which(self.program, path=environ.get("PATH")) or ""
-        python = find_interpreter(Path(program), environ)
-        done = run_program((python, "-c", _FIND_PLUGINS), environ) if python else None
-        folder = Path(done.stdout.strip() if done and done.returncode == 0 else "")
-        if not folder.is_absolute() or not folder.is_dir():
+        package = find_package("hermes_cli", Path(program), environ)
+        if package is None:
             raise WrongInput(f"The Python environment of {program} was not found.")
-        return folder
+        return package.parent / "plugins"
 
     def reading(self, request: RunRequest, environ: Mapping[str, str]) -> Reading:
         return HermesReading(self, request, environ)
@@ -186,15 +168,13 @@ class HermesReading(Reading):
         event = only_object(json_value(line))
         if session := only_text(event.get("session")):
             yield from self.look()
-            has_content = bool(self.session or self.request.resume or self.request.fork)
             is_first, self.session = not self.session, session
-            self.model = only_text(event.get("model")) or self.model
-            if has_content:
+            self.model, self._written = only_text(event.get("model")) or self.model, ()
+            if self.request.resume or self.request.fork or not is_first:
                 self._read()
                 self._seen |= self._messages.keys()
-                self._earlier |= self._usage_of(session)
-                self._count()
             if is_first:
+                self._earlier = {**self._usage}
                 yield RunBegan(session=session, model=self.model)
         elif "completed" in event:
             self._is_complete = bool(event["completed"])
@@ -227,8 +207,7 @@ class HermesReading(Reading):
         self._path = self._path or self._page.find_log(self.session, self._environ)
         if self._path is None:
             return False
-        files = (self._path, Path(f"{self._path}-wal"))
-        written = tuple(path.stat().st_mtime_ns for path in files if path.exists())
+        written = tuple(map(_written_ns, (self._path, Path(f"{self._path}-wal"))))
         if written == self._written:
             return False
         try:
@@ -243,25 +222,22 @@ class HermesReading(Reading):
             self._usage |= {f"{self.session}/{usage.key}": usage for usage in fragment.usage}
         return True
 
-    def _usage_of(self, session: str) -> dict[str, Usage]:
-        return {key: usage for key, usage in self._usage.items() if key.startswith(f"{session}/")}
-
     def _count(self) -> None:
-        def total(name: str, rows: Iterable[Usage]) -> Any:
-            known = [count for row in rows if (count := getattr(row, name)) is not None]
+        def added(name: str, rows: Mapping[str, Usage]) -> Any:
+            pairs = [(getattr(row, name), self._earlier.get(key)) for key, row in rows.items()]
+            known = [now - (getattr(was, name, 0) or 0) for now, was in pairs if now is not None]
             return sum(known) if known else None
 
-        def added(name: str) -> Any:
-            now, before = (total(name, rows.values()) for rows in (self._usage, self._earlier))
-            return None if now is None else now - (before or 0)
-
-        self.turns = sum(usage.api_calls for usage in self._usage.values() if not usage.task)
-        self.turns -= sum(usage.api_calls for usage in self._earlier.values() if not usage.task)
-        self.tokens = Tokens(**{name: added(name) for name in Tokens.__struct_fields__})
+        main = {key: row for key, row in self._usage.items() if not row.task}
+        self.turns = added("api_calls", main) or 0
+        fields = Tokens.__struct_fields__
+        self.tokens = Tokens(**{name: added(name, self._usage) for name in fields})
 
     def result(self, exit_code: int, errors: str) -> RunResult:
         if exit_code == 0 and not self._is_complete:
-            return self.report("turns", reason=self._answer or "Hermes' limit was reached.")
+            return self.report(
+                "turns", reason=self._answer or "Hermes' own limit of requests was reached."
+            )
         if exit_code == 0 and self._answer.strip():
             return self.report("cut" if self._finish == "length" else "done", text=self._answer)
         if exit_code == 0:
@@ -274,3 +250,11 @@ class HermesReading(Reading):
         has_provider = _NO_PROVIDER.search(errors) is None
         status: RunStatus = "failed" if has_provider else "not_logged_in"
         return self.report(status, reason=end_of(errors, exit_code))
+
+
+def _written_ns(path: Path) -> int:
+    """Return when a file was last written to; 0 if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

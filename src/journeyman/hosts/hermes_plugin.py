@@ -21,6 +21,15 @@ COMMAND = "journeyman-run"
 SETTINGS = "run.json"
 _PLUGINS = "HERMES_BUNDLED_PLUGINS"
 _REVIEW_THREAD, _SUBAGENT = "bg-review", "subagent"
+_READING_TOOLS = (
+    *("browser_back", "browser_get_images", "browser_navigate", "browser_scroll"),
+    *("browser_snapshot", "browser_vision", "clarify", "delegate_task", "read_file"),
+    *("read_terminal", "search_files", "session_search", "skill_view", "skills_list", "todo"),
+    *("vision_analyze", "web_extract", "web_search"),
+)
+"""Tools that change nothing. The calls of a subagent are looked at as well."""
+_NO_TOOLS = "Blocked by Journeyman: this run may not use tools. Answer in words."
+_ONLY_READING = "Blocked by Journeyman: this run may only read files. Say what should be changed."
 _COUNTED = ("_count", "_tokens", "_cost_usd")
 
 
@@ -35,17 +44,19 @@ def register(ctx: Any) -> None:
     ctx.register_hook("pre_tool_call", run.decide)
     if plugin := run.settings["plugin"]:
         # No person is asked about calls that are denied in any case.
-        runpy.run_path(plugin)["register"](ctx, is_gated=not run.settings["denial"])
+        runpy.run_path(plugin)["register"](ctx, is_gated=not run.denial)
 
 
 class Run:
-    """One run. Of its settings, `arguments` are for `hermes chat`, `denial` is the answer to calls
-    of tools that are not `allowed`, and `plugins` is the former value of the variable that names
-    the folder of plugins.
+    """One run. Of its settings, `arguments` are for `hermes chat`, and `plugins` is the former
+    value of the variable that names the folder of plugins. Calls of tools that are not `allowed`
+    are answered with `denial`, if it has one.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
+        self.denial = {"read": _ONLY_READING, "none": _NO_TOOLS}.get(settings["access"], "")
+        self.allowed = _READING_TOOLS if settings["access"] == "read" else ()
         self._session = ""
         self._output: Any = None
 
@@ -110,10 +121,9 @@ class Run:
 
     def decide(self, *, tool_name: str = "", **_more: Any) -> dict[str, str] | None:
         """Deny a call that the run may not make."""
-        denial = self.settings["denial"]
-        if not denial or tool_name in self.settings["allowed"]:
+        if not self.denial or tool_name in self.allowed:
             return None
-        return {"action": "block", "message": denial}
+        return {"action": "block", "message": self.denial}
 
     def _tell(self, **line: str | bool) -> None:
         print(json.dumps(line), file=self._output, flush=True)

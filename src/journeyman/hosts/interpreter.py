@@ -1,4 +1,4 @@
-"""Finds the interpreter of a Python program, such as Hermes."""
+"""Finds the interpreter and the packages of a Python program, such as Hermes."""
 
 import re
 import shlex
@@ -6,6 +6,9 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from journeyman.hosts.host import run_program
+
+_FIND = "import importlib.util as u, sys; print(u.find_spec(sys.argv[1]).origin)"
 _LONG_SHEBANG = re.compile(r"^'''exec' (?P<python>\"[^\"]+\"|\S+)", re.MULTILINE)
 _WRAPPED = re.compile(r"exec\s+(?:-a\s+\S+\s+)?[\"']?(?P<program>/[^\"'\s]+)")
 _MAX_WRAPPERS = 3
@@ -35,3 +38,10 @@ def find_interpreter(program: Path, environ: Mapping[str, str], depth: int = 0) 
     if "python" in Path(wrapped["program"]).name:
         return wrapped["program"]
     return find_interpreter(Path(wrapped["program"]), environ, depth + 1)
+
+
+def find_package(name: str, program: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the folder of a package in the environment of a Python program."""
+    python = find_interpreter(program, environ)
+    done = run_program((python, "-c", _FIND, name), environ) if python else None
+    return Path(done.stdout.strip()).parent if done and done.returncode == 0 else None

@@ -39,8 +39,7 @@ _served: set[str] = set()
 def register(ctx: Any) -> None:
     """Register the plugin's callbacks and tool. Hermes calls this."""
     plugin = HermesPlugin(Link(home_folder()))
-    plugin.register(ctx, [part for part in _PARTS if part not in _served])
-    plugin.register_tool(ctx)
+    plugin.register(ctx, without=_served)
     if _served:
         return
     arguments = sys.argv[1:]
@@ -52,8 +51,9 @@ def register(ctx: Any) -> None:
 def register_run(ctx: Any, *, gate_tools: tuple[str, ...], subagents: bool, is_gated: bool) -> None:
     """Register the callbacks for one run. Without a gate, another plugin decides on each call."""
     link = Link(home_folder(), PluginSettings(gate_tools=gate_tools, subagents=subagents))
-    HermesPlugin(link).register(ctx, ["opening", "gate"] if is_gated else ["opening"])
     _served.update(("opening", "gate"))
+    others = ("import", _TOOL) if is_gated else ("import", _TOOL, "gate")
+    HermesPlugin(link).register(ctx, without=others)
 
 
 class HermesPlugin:
@@ -71,31 +71,30 @@ class HermesPlugin:
         self._reviews: OrderedDict[str, str] = OrderedDict()
         """The turns that are background reviews."""
 
-    def register(self, ctx: Any, parts: Collection[str]) -> None:
-        """Register some parts, and what goes with them."""
+    def register(self, ctx: Any, *, without: Collection[str] = ()) -> None:
+        """Register what is installed, and what goes with it, but these parts."""
         hooks: dict[str, Callable[..., Any]] = {}
         middleware: dict[str, Callable[..., Any]] = {}
-        wanted = [part for part in parts if self.link.serves(part)]
-        if "opening" in wanted:
+        parts = {part for part in _PARTS if part not in without and self.link.serves(part)}
+        if "opening" in parts:
             middleware["llm_request"] = self.llm_request
             hooks["pre_llm_call"] = self.pre_llm_call
             hooks["on_session_start"] = hooks["on_session_reset"] = self.on_session_start
-        if "gate" in wanted:
+        if "gate" in parts:
             middleware["tool_request"] = self.tool_request
             hooks["on_session_start"] = self.on_session_start
             ctx.register_hook("pre_tool_call", self.pre_tool_call)
-        if "import" in wanted:
+        if "import" in parts:
             hooks["on_session_end"] = hooks["on_session_finalize"] = self.on_session_end
             hooks["post_api_request"] = self.post_api_request
         for event, work in hooks.items():
             ctx.register_hook(event, self.safe(event, work))
         for kind, work in middleware.items():
             ctx.register_middleware(kind, self.safe(kind, work))
-
-    def register_tool(self, ctx: Any) -> None:
-        ctx.register_tool(
-            _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
-        )
+        if _TOOL not in without:
+            ctx.register_tool(
+                _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
+            )
 
     def safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callback that reports what goes wrong in it."""
