@@ -30,6 +30,7 @@ from journeyman.plugin.service import HostService, RunMode
 from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
 from journeyman.records.host import source_of
 from journeyman.records.session import JOB, RUN
+from journeyman.undo.undo import writing_times
 
 _PARTS = ("opening", "gate")
 
@@ -143,7 +144,8 @@ class HostRun:
         if not before:
             return False
         try:
-            self._journeyman.work_tree(request.folder).end(before, session)
+            calls = self._journeyman.sessions.calls(session)
+            self._journeyman.work_tree(request.folder).end(before, session, writing_times(calls))
             return bool(self._journeyman.undo(session, dry_run=True).changes)
         except (JourneymanError, OSError) as error:
             self._notify(f"Undo is not available: {str(error).rstrip('.')}.")
