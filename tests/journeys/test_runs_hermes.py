@@ -70,12 +70,7 @@ class HermesRuns:
         return [calls(tool) for tool in tools]
 
     def prefix(self, body: Any) -> list[Any]:
-        """Hermes leaves out the names of tools in results that it reads from its database."""
-        messages = [
-            {name: value for name, value in message.items() if name != "name"}
-            for message in body["messages"]
-        ]
-        return [*body["tools"], *messages]
+        return [*body["tools"], *body["messages"]]
 
     def add_own_hook(self, command: str) -> None:
         raise NotImplementedError
@@ -86,8 +81,8 @@ _OTHERS = (
     checks.a_fork_only_answers,
     checks.without_a_key_it_is_not_logged_in,
 )
-"""What is different with Hermes: its hooks are those of plugins, a fork lacks a field of the
-original's messages, and an endpoint of one's own may need no key.
+"""What is different with Hermes: its hooks are those of plugins, all sessions are in one file, and
+an endpoint of one's own may need no key.
 """
 CHECKS = [check for check in checks.CHECKS if check not in _OTHERS]
 
@@ -139,14 +134,17 @@ def test_a_fork_only_answers(tmp_path: Path) -> None:
     script = {
         TASK: [runs.command("echo hi"), says("It is done.")],
         "Look back": [*denied, says("So.")],
+        "And then": [says("Nothing.")],
     }
     with ScriptedServer(script) as server:
         original = run(runs, server).result
         before, asked = _rows(runs, original.session), len(server.requests)
         fork = run(runs, server, "Look back", fork=original.session, tools=False).result
-        bodies = [request.body for request in server.requests]
-    assert shared_prefix(runs, bodies[asked - 1], bodies[asked]) == 1.0
-    assert _rows(runs, original.session) == before
+        assert _rows(runs, original.session) == before
+        run(runs, server, "And then", resume=original.session)
+        before_fork, *_, last = (request.body for request in server.requests[asked - 1 :])
+        forked = server.requests[asked].body
+    assert shared_prefix(runs, before_fork, forked) == shared_prefix(runs, before_fork, last) == 1.0
     assert fork.session not in ("", original.session)
     assert (fork.status, fork.text, fork.calls, len(fork.denied)) == ("done", "So.", 30, 30)
     assert (fork.turns, fork.tokens.input_tokens) == (31, 3_100)

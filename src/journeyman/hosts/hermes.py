@@ -7,7 +7,8 @@
   them. The tools in a request stay the same, whatever the run may do.
 - Hermes' approvals hold beside the gate, but with full access. Without a terminal it denies what it
   would have to ask about, after a minute. What it denies to everybody stays denied.
-- A fork is a copy of the session, as its `/branch` makes one.
+- A fork is a copy of the session, as its `/branch` makes one. The plugin keeps its requests, and
+  those of a session that is resumed, as they were before, so that the provider's cache is of use.
 """
 
 import json
@@ -58,7 +59,6 @@ _STATUS_BY_REASON: Mapping[str, RunStatus] = {
 }
 """Hermes' reasons of a failed request; all others are errors of the model."""
 _NO_PROVIDER = re.compile(r"isn't configured yet|No inference provider|hermes (?:setup|model)\b")
-_NO_COMMAND = f"invalid choice: '{COMMAND}'"
 _TOO_OLD = "This Hermes does not load the plugin of a run. Update it: hermes update"
 _MANIFEST = f"name: {COMMAND}\nversion: '1'\nkind: backend\n"
 """Hermes loads a plugin of this kind, in its own folder, without a setting."""
@@ -75,12 +75,8 @@ class Hermes(HostPage):
     folder = ".hermes"
     file = "config.yaml"
     nested = (
-        "HERMES_INTERACTIVE",
-        "HERMES_QUIET",
-        "HERMES_SESSION_ID",
-        "HERMES_SESSION_SOURCE",
-        "HERMES_YOLO_MODE",
-        "TERMINAL_CWD",
+        *("HERMES_INTERACTIVE", "HERMES_QUIET", "HERMES_SESSION_ID", "HERMES_SESSION_SOURCE"),
+        *("HERMES_YOLO_MODE", "TERMINAL_CWD"),
     )
     is_always_plugged = True
     install = "pip install hermes-agent"
@@ -142,22 +138,20 @@ class Hermes(HostPage):
 
     def find_log(self, session: str, environ: Mapping[str, str]) -> Path | None:
         path = self.settings_folder(environ) / "state.db"
-        is_there = path.exists() and has_row(path, "SELECT 1 FROM sessions WHERE id = ?", session)
-        return path if is_there else None
+        return path if has_row(path, "SELECT 1 FROM sessions WHERE id = ?", session) else None
 
 
 class HermesReading(Reading):
-    """Reads the session of a run from the database while it grows, as an import would, and from
-    the output which session that is. After a compression the conversation may go on in another one.
-    Of a session that was there before, only what is new counts.
+    """Reads the session of a run from the database, as an import would, and from the output which
+    session that is: after a compression it may be another one. Only what is new counts.
     """
 
     def __init__(self, page: Hermes, request: RunRequest, environ: Mapping[str, str]) -> None:
         super().__init__(request)
         self._page, self._environ = page, environ
         self._path: Path | None = None
-        self._is_complete = True
         self._written: tuple[int, ...] = ()
+        self._is_complete = True
         self._error = self._reason = self._answer = self._finish = ""
         self._messages: dict[str, Message] = {}
         self._seen: set[str] = set()
@@ -230,14 +224,12 @@ class HermesReading(Reading):
 
         main = {key: row for key, row in self._usage.items() if not row.task}
         self.turns = added("api_calls", main) or 0
-        fields = Tokens.__struct_fields__
-        self.tokens = Tokens(**{name: added(name, self._usage) for name in fields})
+        counts = {name: added(name, self._usage) for name in Tokens.__struct_fields__}
+        self.tokens = Tokens(**counts)
 
     def result(self, exit_code: int, errors: str) -> RunResult:
         if exit_code == 0 and not self._is_complete:
-            return self.report(
-                "turns", reason=self._answer or "Hermes' own limit of requests was reached."
-            )
+            return self.report("turns", reason="Hermes' limit of requests was reached.")
         if exit_code == 0 and self._answer.strip():
             return self.report("cut" if self._finish == "length" else "done", text=self._answer)
         if exit_code == 0:
@@ -245,10 +237,9 @@ class HermesReading(Reading):
         if self._error:
             failed = _STATUS_BY_REASON.get(self._reason, "model_failed")
             return self.report(failed, reason=self._error)
-        if _NO_COMMAND in errors:
+        if f"invalid choice: '{COMMAND}'" in errors:
             return self.report("failed", reason=_TOO_OLD)
-        has_provider = _NO_PROVIDER.search(errors) is None
-        status: RunStatus = "failed" if has_provider else "not_logged_in"
+        status: RunStatus = "not_logged_in" if _NO_PROVIDER.search(errors) else "failed"
         return self.report(status, reason=end_of(errors, exit_code))
 
 

@@ -37,7 +37,7 @@ def register(ctx: Any) -> None:
     """Register the run. Hermes calls this."""
     run = Run(json.loads(Path(__file__).with_name(SETTINGS).read_text(encoding="utf-8")))
     ctx.register_cli_command(COMMAND, "One run.", lambda _parser: None, run.work)
-    ctx.register_middleware("llm_request", run.note_session)
+    ctx.register_middleware("llm_request", run.note_request)
     ctx.register_hook("api_request_error", run.note_error)
     ctx.register_hook("on_session_end", run.note_end)
     ctx.register_hook("pre_llm_call", run.open)
@@ -96,14 +96,26 @@ class Run:
         self._tell(session=name, model=original["model"] or "")
         return name
 
-    def note_session(
-        self, *, session_id: str = "", model: str = "", platform: str = "", **_more: Any
-    ) -> None:
+    def note_request(
+        self,
+        *,
+        request: dict[str, Any],
+        session_id: str = "",
+        model: str = "",
+        platform: str = "",
+        **_more: Any,
+    ) -> dict[str, Any] | None:
         """Tell in which session a request is made, each time when it is another one."""
         is_aside = platform == _SUBAGENT or threading.current_thread().name == _REVIEW_THREAD
         if session_id not in ("", self._session) and not is_aside:
             self._session = session_id
             self._tell(session=session_id, model=model)
+        messages = request.get("messages") or []
+        named = with_names(messages)
+        if named == messages:
+            return None
+        request["messages"] = named  # in place: another plugin may change this request too
+        return {"request": request}
 
     def note_error(self, *, error: Any = None, reason: Any = None, **_more: Any) -> None:
         """Tell that a request has failed."""
@@ -127,3 +139,20 @@ class Run:
 
     def _tell(self, **line: str | bool) -> None:
         print(json.dumps(line), file=self._output, flush=True)
+
+
+def with_names(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with the name of the tool in each result, as Hermes sent them at first. It
+    leaves the names out when it has read a session from its database, and the provider's cache of
+    the session would be of no use.
+    """
+    calls = [call for message in messages for call in message.get("tool_calls") or ()]
+    names = {call.get("id"): (call.get("function") or {}).get("name") for call in calls}
+
+    def named(message: dict[str, Any]) -> dict[str, Any]:
+        name = names.get(message.get("tool_call_id"))
+        if message.get("role") != "tool" or "name" in message or not name:
+            return message
+        return {"role": "tool", "name": name, **message}
+
+    return [named(message) for message in messages]
