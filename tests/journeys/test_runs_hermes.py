@@ -171,3 +171,13 @@ def test_without_its_plugin_nothing_runs(tmp_path: Path) -> None:
         result = run(runs, server, environ=path).result
     assert (result.status, server.requests) == ("failed", [])
     assert "hermes update" in result.reason
+
+
+def test_logins(tmp_path: Path) -> None:
+    runs = HermesRuns(tmp_path)
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    assert runs.page.login(str(runs.program), environ) == "unknown"
+    assert runs.page.login("/no/such/program", environ) == "unknown"
+    key = ("--type", "api-key", "--api-key", "none")
+    runs.home.run(runs.program, "auth", "add", "openrouter", *key)
+    assert runs.page.login(str(runs.program), environ) == "yes"
