@@ -1,14 +1,13 @@
 """Hermes as a host (seen with 0.19.0).
 
-- `hermes chat -Q -q` works through one prompt. It prints nothing but the answer, so a run is read
-  from Hermes' database as it grows.
+- `hermes chat -Q -q` prints nothing but the answer: a run is read from the database as it grows.
 - For one run, Hermes loads a plugin that needs no change of the person's settings: its own plugins
   are links in a folder that HERMES_BUNDLED_PLUGINS names, and `hermes_plugin.py` stands beside
   them. The tools in a request stay the same, whatever the run may do.
 - Hermes' approvals hold beside the gate, but with full access. Without a terminal it denies what it
   would have to ask about, after a minute. What it denies to everybody stays denied.
-- A fork is a copy of the session, as its `/branch` makes one. The plugin keeps its requests, and
-  those of a session that is resumed, as they were before, so that the provider's cache is of use.
+- A fork is a copy of the session, as `/branch` makes one. The plugin keeps its requests, and those
+  of a session that is resumed, as they were: the provider's cache is of use.
 """
 
 import json
@@ -83,7 +82,6 @@ class Hermes(HostPage):
     log_in = "hermes setup"
 
     def launch(self, request: RunRequest, plug: Plug, environ: Mapping[str, str]) -> Launch:
-        bundled = self._plugins(environ)
         arguments = ["-Q", "--no-restore-cwd"]
         if request.resume:
             arguments += ["--resume", request.resume]
@@ -113,7 +111,7 @@ class Hermes(HostPage):
                 f"{place}/{SETTINGS}": json.dumps(run),
                 f"{place}/plugin.yaml": _MANIFEST,
             },
-            links={f"plugins/{path.name}": str(path) for path in bundled.iterdir()},
+            links={f"plugins/{path.name}": str(path) for path in self._plugins(environ).iterdir()},
         )
 
     def _plugins(self, environ: Mapping[str, str]) -> Path:
@@ -235,11 +233,11 @@ class HermesReading(Reading):
         if exit_code == 0:
             return self.report("empty", reason="The last reply had no text.")
         if self._error:
-            failed = _STATUS_BY_REASON.get(self._reason, "model_failed")
-            return self.report(failed, reason=self._error)
+            status = _STATUS_BY_REASON.get(self._reason, "model_failed")
+            return self.report(status, reason=self._error)
         if f"invalid choice: '{COMMAND}'" in errors:
             return self.report("failed", reason=_TOO_OLD)
-        status: RunStatus = "not_logged_in" if _NO_PROVIDER.search(errors) else "failed"
+        status = "not_logged_in" if _NO_PROVIDER.search(errors) else "failed"
         return self.report(status, reason=end_of(errors, exit_code))
 
 
