@@ -47,7 +47,7 @@ def a_task_is_done(runs: Runs) -> None:
 def errors_of_the_model_are_told(runs: Runs) -> None:
     for status, expected in ((500, "model_failed"), (401, "not_logged_in"), (429, "rate_limited")):
         body = {"type": "error", "error": {"type": "some_error", "message": f"Said {status}."}}
-        with ModelServer() as server:
+        with ModelServer(*[sends(body, status=status)] * 30) as server:
             server.pages[runs.requests_path] = sends(body, status=status)
             ran = run(runs, server)
         assert ran.result.status == expected
@@ -71,7 +71,7 @@ def without_the_program_nothing_runs(runs: Runs) -> None:
 
 
 def a_silent_model_ends_at_the_time_limit(runs: Runs) -> None:
-    with ModelServer() as server:
+    with ModelServer(waits()) as server:
         server.pages[runs.requests_path] = waits()
 
         def timer() -> float:  # the time is over as soon as the model was asked

@@ -49,6 +49,14 @@ security: {{allow_lazy_installs: false, tirith_enabled: false}}
 {more}
 plugins: {{enabled: [{plugins}]}}
 """
+RUN_CONFIG = """
+model: {default: scripted/one, provider: openrouter, context_length: 64000}
+agent: {api_max_retries: 1}
+approvals: {mode: "off", timeout: 1}
+security: {allow_lazy_installs: false, tirith_enabled: false}
+"""
+"""Settings for a server that only variables name."""
+
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]")
 
 
@@ -80,6 +88,11 @@ def hermes_program() -> Path:
                     pytest.skip(f"{hermes.package} cannot be installed: {ran.stderr[-500:]}")
             done.touch()
     return folder / "bin" / "hermes"
+
+
+def run_environ(base_url: str) -> dict[str, str]:
+    """The variables by which Hermes finds a scripted model, with `RUN_CONFIG`."""
+    return {"OPENROUTER_API_KEY": "none", "OPENROUTER_BASE_URL": base_url}
 
 
 def shell(line: str) -> tuple[str, dict[str, Any]]:

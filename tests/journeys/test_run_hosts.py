@@ -16,6 +16,8 @@ from tests.claude_code_host import QUIET, bash
 from tests.clients import client_program
 from tests.codex_host import configure_codex
 from tests.codex_host import shell as codex_shell
+from tests.hermes_host import RUN_CONFIG, hermes_program, run_environ
+from tests.hermes_host import shell as hermes_shell
 from tests.host_service import START, TASK, TOLD
 from tests.hosts import PUSH, HostHome, count_in, openings_in
 from tests.opencode_host import OFFLINE, model_config
@@ -40,15 +42,30 @@ class Engine(Struct, frozen=True, kw_only=True):
         """A reply that runs a command."""
         if self.name == "codex":
             return codex_shell(command)
+        if self.name == "hermes":
+            return calls(hermes_shell(command))
         return bash(command) if self.name == "claude-code" else calls(opencode_shell(command))
 
+    def openings_in(self, body: Any) -> list[str]:
+        """The openings in a request; in Hermes they are the end of its system text, unmarked."""
+        if self.name != "hermes":
+            return openings_in(body)
+        return str(body["messages"][0]["content"]).split("\n\nJourneyman: ")[1:]
+
+    def program(self, home: HostHome) -> Path:
+        """Its program; a Hermes that has Journeyman among its packages is another one."""
+        is_installed = (home.journeyman / "hosts/hermes.json").exists()
+        return hermes_program() if is_installed else client_program(self.client)
+
     def environ(self, home: HostHome, model: ScriptedServer) -> Mapping[str, str]:
-        path = {"PATH": f"{client_program(self.client).parent}:{os.environ['PATH']}"}
+        path = {"PATH": f"{self.program(home).parent}:{os.environ['PATH']}"}
         if self.name == "claude-code":
             return {**QUIET, "ANTHROPIC_BASE_URL": model.url, **path}
         if self.name == "codex":
             configure_codex(home, model)
             return {"SCRIPTED_KEY": "none", **path}
+        if self.name == "hermes":
+            return {**run_environ(model.base_url), **path}
         home.write(".config/opencode/opencode.json", model_config(model.base_url))
         return {**OFFLINE, **path}
 
@@ -59,6 +76,7 @@ ENGINES = {
         Engine(name="claude-code", client="claude_code"),
         Engine(name="codex", client="codex", access="all"),
         Engine(name="opencode", client="opencode"),
+        Engine(name="hermes", client="hermes"),
     )
 }
 
@@ -68,8 +86,12 @@ def home_for(folder: Path, engine: Engine, *, is_installed: bool = False) -> Hos
     home = HostHome(folder)
     home.configure(start="never")
     home.write_experience("bash" if engine.name == "opencode" else "Bash")
+    if engine.name == "hermes":
+        home.write(".hermes/config.yaml", RUN_CONFIG)
     if is_installed:
-        home.command("hosts", "install", engine.name, "--yes")
+        program = hermes_program() if engine.name == "hermes" else client_program(engine.client)
+        path = f"{program.parent}:{os.environ['PATH']}"
+        home.command("hosts", "install", engine.name, "--yes", PATH=path)
     return home
 
 
@@ -111,8 +133,9 @@ def test_a_run_is_warm_and_gated_once(name: str, tmp_path: Path, *, is_installed
 
     assert (done["status"], done["text"], done["calls"]) == ("done", "It is done.", 2), done
     # It was told the same, once, in every request.
-    assert {count_in(one, START) for one in requests} == {1}
-    assert len({tuple(openings_in(one)) for one in requests}) == 1
+    (project,) = engine.openings_in(requests[0])
+    assert START in project
+    assert {tuple(engine.openings_in(one)) for one in requests} == {(project,)}
     assert {count_in(one, TOLD[TASK]) for one in requests} == {1}
     # The harmless command ran, the risky one did not, as nobody could be asked.
     assert home.ran == {"made"}
@@ -120,9 +143,9 @@ def test_a_run_is_warm_and_gated_once(name: str, tmp_path: Path, *, is_installed
     assert "Blocked by Journeyman" in denied["reason"]
     # The session came back once, with its opening, and as a person's.
     one = stored(home, done["session"])
+    if name not in ("hermes", "opencode"):  # there it stands in the system's text, without marks
+        assert f"[Journeyman {one['session']['opening']}:]" in project
     assert done["opening"]["id"] == one["session"]["opening"]
-    if name != "opencode":  # there it stands in the system's text, without marks
-        assert count_in(requests[0], f"[Journeyman {done['opening']['id']}:]") == 1
     assert (one["calls"], one["session"]["platform"]) == (2, "run")
     kinds = ("input_tokens", "output_tokens")
     assert [one["tokens"][kind] for kind in kinds] == [done["tokens"][kind] for kind in kinds]

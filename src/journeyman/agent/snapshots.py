@@ -63,8 +63,8 @@ class TurnSnapshots:
 
     def _end_run(self, run: str) -> None:
         working, self._run, self._working = self._working, None, []
-        before, after = self._history.end(run, self._session, working)
-        self._is_changed |= bool(plan_undo([(before, after)], after).targets)
+        ended = self._history.end(run, self._session, working)
+        self._is_changed |= bool(plan_undo([ended], ended.after).targets)
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:

@@ -32,8 +32,8 @@ the run, and what it leaves behind can be found."""
 
 class Plug(Struct, frozen=True, kw_only=True):
     """What Journeyman adds to a host for one run. `hooks` are groups of hooks by event, in the form
-    of Claude Code and Codex; `plugin` is the file of a plugin, as opencode loads it. Both are empty
-    where they are installed in the host anyway.
+    of Claude Code and Codex; `plugin` is the file of a plugin for opencode or Hermes. Both are
+    empty where they are installed in the host anyway.
     """
 
     run: str = ""
@@ -43,14 +43,15 @@ class Plug(Struct, frozen=True, kw_only=True):
 
 class Launch(Struct, frozen=True, kw_only=True):
     """How a host's program is started: its arguments, its standard input, the variables to set
-    (None to remove one), and files to write into a private folder first, whose path replaces
-    `{folder}` in arguments and variables.
+    (None to remove one), and files to write and links to make in a private folder first, whose
+    path replaces `{folder}` in arguments and variables.
     """
 
     arguments: tuple[str, ...]
     stdin: str = ""
     variables: Mapping[str, str | None] = {}
     files: Mapping[str, str] = {}
+    links: Mapping[str, str] = {}
 
 
 class Reading:
@@ -134,6 +135,8 @@ class HostPage:
     nested: tuple[str, ...] = ()
     needs_trust: bool = False
     """Whether installed hooks run only if a person has trusted them."""
+    is_always_plugged: bool = False
+    """Whether a run brings all parts, also those that are installed, which then stay silent."""
     install: str
     """How to get it."""
     log_in: str

@@ -77,7 +77,11 @@ class HostRunner:
         reading = page.reading(request, self._environ)
         with tempfile.TemporaryDirectory(prefix="journeyman-run-") as folder:
             for name, content in launch.files.items():
-                Path(folder, name).write_text(content, encoding="utf-8")
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, encoding="utf-8")
+            for name, target in launch.links.items():
+                Path(folder, name).symlink_to(target)
             errors = Path(folder, _ERRORS)
             try:
                 process = self._start(program, launch, request, plug, folder)

@@ -53,6 +53,18 @@ class HermesReader:
             yield from read_changed_sessions(log, self.name, since, sessions)
 
 
+def read_session(log: LogFile, session_id: str) -> Iterator[Fragment]:
+    """Read one session of a database, which Hermes may be writing to. Raises LogUnreadable."""
+    with open_database(
+        log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES, busy_timeout_s=BUSY_TIMEOUT_S
+    ) as opened:
+        database = _HermesDatabase(opened)
+        for row in opened.select("sessions WHERE id = ?", session_id):
+            for part in _read_session(database, row, None, log):
+                if isinstance(part, Fragment):
+                    yield part
+
+
 def _read_session(
     database: "_HermesDatabase", row: Row, parent_end: str | None, log: LogFile
 ) -> Iterator[Fragment | Skip]:

@@ -11,15 +11,16 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from journeyman.plugin import hermes_openings
 from journeyman.plugin.client import Unanswered
 from journeyman.plugin.hermes_gate import UNAVAILABLE, ToolGate
-from journeyman.plugin.hermes_link import Link, home_folder
+from journeyman.plugin.hermes_link import Link, PluginSettings, home_folder
 from journeyman.plugin.hermes_openings import Origin, RequestOpenings
 
+_PARTS = ("opening", "gate", "import")
 _TOOL = "warm_session"
 _TOOL_S = 60.0
 _REMEMBERED = 200
@@ -31,14 +32,28 @@ _AGENT_COMMANDS = ("chat", "gateway", "acp", "serve", "dashboard", "--resume", "
 """The commands of Hermes that run an agent a little later; without a command it is the chat."""
 
 
+_served: set[str] = set()
+"""The parts that a run has brought to this process. The installed plugin leaves them out."""
+
+
 def register(ctx: Any) -> None:
     """Register the plugin's callbacks and tool. Hermes calls this."""
     plugin = HermesPlugin(Link(home_folder()))
-    plugin.register(ctx)
+    plugin.register(ctx, without=_served)
+    if _served:
+        return
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in _AGENT_COMMANDS:
         start = plugin.safe("start", plugin.link.start_resident)
         threading.Thread(target=start, name="journeyman-start", daemon=True).start()
+
+
+def register_run(ctx: Any, *, gate_tools: tuple[str, ...], subagents: bool, is_gated: bool) -> None:
+    """Register the callbacks for one run. Without a gate, another plugin decides on each call."""
+    link = Link(home_folder(), PluginSettings(gate_tools=gate_tools, subagents=subagents))
+    _served.update(("opening", "gate"))
+    others = ("import", _TOOL) if is_gated else ("import", _TOOL, "gate")
+    HermesPlugin(link).register(ctx, without=others)
 
 
 class HermesPlugin:
@@ -56,28 +71,30 @@ class HermesPlugin:
         self._reviews: OrderedDict[str, str] = OrderedDict()
         """The turns that are background reviews."""
 
-    def register(self, ctx: Any) -> None:
-        """Register what is installed, and what goes with it."""
+    def register(self, ctx: Any, *, without: Collection[str] = ()) -> None:
+        """Register what is installed, and what goes with it, but these parts."""
         hooks: dict[str, Callable[..., Any]] = {}
         middleware: dict[str, Callable[..., Any]] = {}
-        if self.link.serves("opening"):
+        parts = {part for part in _PARTS if part not in without and self.link.serves(part)}
+        if "opening" in parts:
             middleware["llm_request"] = self.llm_request
             hooks["pre_llm_call"] = self.pre_llm_call
             hooks["on_session_start"] = hooks["on_session_reset"] = self.on_session_start
-        if self.link.serves("gate"):
+        if "gate" in parts:
             middleware["tool_request"] = self.tool_request
             hooks["on_session_start"] = self.on_session_start
             ctx.register_hook("pre_tool_call", self.pre_tool_call)
-        if self.link.serves("import"):
+        if "import" in parts:
             hooks["on_session_end"] = hooks["on_session_finalize"] = self.on_session_end
             hooks["post_api_request"] = self.post_api_request
         for event, work in hooks.items():
             ctx.register_hook(event, self.safe(event, work))
         for kind, work in middleware.items():
             ctx.register_middleware(kind, self.safe(kind, work))
-        ctx.register_tool(
-            _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
-        )
+        if _TOOL not in without:
+            ctx.register_tool(
+                _TOOL, "journeyman", _tool_schema(), self.warm_session, description="Warm sessions"
+            )
 
     def safe(self, event: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callback that reports what goes wrong in it."""

@@ -7,13 +7,10 @@ import os
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from journeyman.plugin import client
 from journeyman.plugin.client import Unanswered
-
-if TYPE_CHECKING:
-    from journeyman.settings import HostsSettings
 
 HOST = "hermes"
 
@@ -24,6 +21,14 @@ _PAUSE_S = 60.0
 """How long no child process is started for answers after one has failed."""
 
 
+class PluginSettings(NamedTuple):
+    """The settings of hosts that matter in Hermes' process."""
+
+    gate_tools: tuple[str, ...] = ()
+    subagents: bool = False
+    start: str = "never"
+
+
 def home_folder() -> str:
     """Return the home of Journeyman, without reading its settings."""
     named = os.environ.get("JOURNEYMAN_HOME") or "~/.journeyman"
@@ -31,17 +36,21 @@ def home_folder() -> str:
 
 
 class Link:
-    """Asks and informs the resident process of one home; a child process where none runs."""
+    """Asks and informs the resident process of one home; a child process where none runs. For a
+    run the settings are given, and the process that started it serves every part.
+    """
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str, settings: PluginSettings | None = None) -> None:
         self.home = home
         self._pause_ends = 0.0
-        self._settings: HostsSettings | None = None
+        self._settings, self._is_run = settings, settings is not None
 
     def serves(self, part: str) -> bool:
         """Whether a part (opening, gate or import) is wanted in Hermes, by the record of the
         installation. Without one, every part is.
         """
+        if self._is_run:
+            return True
         path = os.path.join(self.home, "hosts", f"{HOST}.json")  # noqa: PTH118
         try:
             with open(path, encoding="utf-8") as file:  # noqa: PTH123
@@ -50,7 +59,7 @@ class Link:
             return True
         return not isinstance(parts, list) or not parts or part in parts
 
-    def settings(self) -> "HostsSettings":
+    def settings(self) -> PluginSettings:
         """Return the settings of hosts, read at the first call. Problems with other settings do not
         matter here.
         """
@@ -61,7 +70,8 @@ class Link:
             from journeyman.configuration import read_configuration  # noqa: PLC0415
 
             found = read_configuration(os.environ, Path.home(), home=self.home)
-            self._settings = found.settings.hosts
+            hosts = found.settings.hosts
+            self._settings = PluginSettings(hosts.gate_tools, hosts.subagents, hosts.start)
         return self._settings
 
     def ask(

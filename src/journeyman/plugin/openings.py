@@ -30,7 +30,6 @@ _LONGEST_TASK = 20_000
 _LINEAGE = {"sessions": {"id", "parent_session_id"}}
 _LONGEST_LINEAGE = 50
 _BUSY_TIMEOUT_S = 0.3
-_LONGEST_NOTE_S = 10.0
 _RECENT_PROJECTS = 3
 
 _AT_CALL = "call "
@@ -143,22 +142,6 @@ class SessionOpenings:
             if opening.is_empty:
                 self._kept.add(self._cold(host, session, opening.note), within_s=_left_s(ends))
             return self._given(host, session, opening, ends)
-
-    def for_run(self, cwd: str, task: str) -> Opening:
-        """Return the opening of a run whose host shows it only as a text: what recurs in the
-        project, and what the task needs.
-        """
-        moments = self._journeyman.moments(cwd, bots=self._bots)
-        start = moments.start()
-        prompt = moments.prompt(task[:_LONGEST_TASK], frozenset(fact.id for fact in start.facts))
-        texts = "\n\n".join(filter(None, (start.text, prompt.text)))
-        opening = Opening(task="", preamble=texts, facts=(*start.facts, *prompt.facts))
-        return replace(opening, tokens=Embedder().count_tokens(opening.system))
-
-    def given_to(self, host: str, session: str, opening: Opening) -> None:
-        """Note which opening a session was given that its host read from a file."""
-        self._given(host, session, opening, time.monotonic() + _LONGEST_NOTE_S)
-        self.note(host, session)
 
     def task_text(self, host: str, session: str, task: str, cwd: str, ends: float) -> str:
         """Return the text for a request: the facts that it needs and the session has not seen. It

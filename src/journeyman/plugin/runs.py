@@ -31,6 +31,7 @@ from journeyman.plugin.service import HostService, RunMode
 from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
 from journeyman.records.host import source_of
 from journeyman.records.session import JOB, RUN
+from journeyman.undo.undo import writing_times
 
 if TYPE_CHECKING:
     from journeyman.jobs.jobs import Jobs
@@ -100,12 +101,6 @@ class HostRun:
             question=None if questions is None else questions.put,
         )
         service = HostService(self._journeyman, run=mode)
-        # Hermes takes a plugin only from its own environment.
-        needs_text = self.name == "hermes" and self._warm and not self._installed_parts
-        opening = Opening(task="")
-        if needs_text and not (request.resume or request.fork):
-            opening = service.openings.for_run(str(request.folder), request.prompt)
-            request = replace(request, opening=opening.messages("text"))
         began: list[RunBegan] = []
 
         def begin(*, is_working: bool) -> None:
@@ -117,7 +112,7 @@ class HostRun:
         def report(step: RunStep) -> None:
             if isinstance(step, RunBegan):
                 began[:] = [step]
-                self._note_session(service, step.session, opening)
+                self._note_session(step.session)
                 return
             begin(is_working=True)
             on_step(step)
@@ -134,7 +129,7 @@ class HostRun:
             result = runner.run(request, on_step=report, cancelled=must_stop)
         if not result.session:
             return result
-        self._note_session(service, result.session, opening)
+        self._note_session(result.session)
         self._import(result.session)
         return replace(result, changed_files=self._end_undo(request, before, result.session))
 
@@ -153,7 +148,8 @@ class HostRun:
         if not before:
             return False
         try:
-            self._journeyman.work_tree(request.folder).end(before, session)
+            calls = self._journeyman.sessions.calls(session)
+            self._journeyman.work_tree(request.folder).end(before, session, writing_times(calls))
             return bool(self._journeyman.undo(session, dry_run=True).changes)
         except (JourneymanError, OSError) as error:
             self._notify(f"Undo is not available: {str(error).rstrip('.')}.")
@@ -169,7 +165,8 @@ class HostRun:
         """Answer the hooks of the run, and yield what the host needs to ask."""
         run, home = secrets.token_hex(6), self._journeyman.settings.home
         # Hooks that ask a second time, beside installed ones, are told nothing new.
-        installed = () if self.page.needs_trust else self._installed_parts
+        is_sure = not (self.page.needs_trust or self.page.is_always_plugged)
+        installed = self._installed_parts if is_sure else ()
         missing = [part for part in _PARTS if part not in installed]
         installer = Installer(self._journeyman, self._environ)
         try:
@@ -181,11 +178,9 @@ class HostRun:
         finally:
             Path(f"{run_path(run)}.lock").unlink(missing_ok=True)
 
-    def _note_session(self, service: HostService, session: str, opening: Opening) -> None:
+    def _note_session(self, session: str) -> None:
         source = source_of(self.name)
         self._journeyman.sessions.note_owner(session, self._owner, source=source)
-        if not opening.is_empty and service.openings.find(self.name, session) is None:
-            service.openings.given_to(self.name, session, opening)
 
     def _is_known(self, session: str) -> bool:
         return self._journeyman.host_sessions.find(self.name, session) is not None

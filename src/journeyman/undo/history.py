@@ -1,6 +1,4 @@
-"""The states of a work tree over time, in a git directory of our own. The person's repositories in
-the work tree are only read.
-"""
+"""The states of a work tree over time, in a git directory of our own."""
 
 import fcntl
 import hashlib
@@ -8,22 +6,21 @@ import os
 import secrets
 import shutil
 import stat
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from journeyman.records.errors import OutsideProblem
+from journeyman.undo.repository import Refs, ignored_folders, read_refs, run_git
 
 MOST_FILES = 100_000
 LARGEST_FILE = 100 * 2**20
 """In bytes. The content of a larger file is not stored."""
-_LARGEST_NEW_FILE = 2**20
-"""The same for a file that a run created: undo deletes it, and only has to recognise it."""
 
 GENERATED = frozenset((b"node_modules", b".venv", b"venv", b".tox", b"__pycache__"))
 """Folders that are left out, like those that the repository ignores."""
@@ -31,62 +28,56 @@ GENERATED = frozenset((b"node_modules", b".venv", b"venv", b".tox", b"__pycache_
 _KINDS = frozenset((stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK))
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding\n"
 """Contents come back byte by byte, whatever `.gitattributes` says."""
-
-_SAFE = (
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*"),
-    *("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"),
-)
 _PACKED = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1")
 """Contents that are stored together go into one pack instead of a file each."""
-_ENVIRONMENT = {
-    "LC_ALL": "C",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_ALLOW_PROTOCOL": "none",
-}
 
 Times = Sequence[tuple[float, float]]
-Refs = dict[str, str]
-"""Where HEAD, the branches, the tags and the stash of a repository are, and a digest of its index.
-"""
+Statuses = dict[bytes, os.stat_result]
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """A file, a link or a folder. `content` is the id of the content in git; if it is not stored,
-    the size and the time of the last change, by which the file is recognised.
+    """A file, a link or a folder. `content` is the id of its content in git; if that is not stored,
+    the file is recognised by `stamp`, its size and the time of its last change.
     """
 
     mode: int
     content: str = ""
+    stamp: str = ""
 
     @property
-    def is_stored(self) -> bool:
-        return self.content.isalnum()
+    def kind(self) -> int:
+        return stat.S_IFMT(self.mode)
 
 
 class State(Struct, frozen=True, kw_only=True):
-    """The work tree at one moment. The git directory keeps it as a tree `files`, and `notes` with
-    the rest: entries that are not in `files` as they are here, what was left out, the repositories;
-    and of the end of a run when the paths that differ were last changed, and when the run may have
-    written, None if that is not known.
+    """The work tree at one moment. The git directory keeps it as a tree `files`, and as `notes` the
+    rest: entries that are not in `files` as they are here, what was left out, the repositories, and
+    at the end of a run the paths that something else has changed during it.
     """
 
     entries: dict[bytes, Entry]
     left_out: frozenset[bytes] = frozenset()
     repositories: dict[bytes, Refs] = {}
-    changed_ns: dict[bytes, int] = {}
-    working: Times | None = None
+    changed_by_others: frozenset[bytes] = frozenset()
     files: str = ""
 
     def says_nothing_about(self, path: bytes) -> bool:
-        above = accumulate(path.split(b"/"), lambda folder, name: folder + b"/" + name)
-        return not self.left_out.isdisjoint(above)
+        return path in self.left_out or any(map(self.left_out.__contains__, folders_above(path)))
 
 
-Run = tuple[State, State | None]
-"""The states before and after a run. There is none after a run that was killed."""
+class Run(NamedTuple):
+    """The states before and after a run."""
+
+    before: State
+    after: State
+
+
+class _Found(NamedTuple):
+    """What is in a work tree: files, links and folders, what is left out, and repositories."""
+
+    statuses: Statuses
+    left_out: set[bytes]
+    repositories: list[bytes]
 
 
 class WorkTreeHistory:
@@ -120,9 +111,9 @@ class WorkTreeHistory:
             self._save(f"{run}/before", self._take(None))
         return run
 
-    def end(self, run: str, session: str, working: Times | None = None) -> tuple[State, State]:
-        """Store the state after a run of this session, with the times in which the run may have
-        written, if they are known; return both states.
+    def end(self, run: str, session: str, working: Times | None = None) -> Run:
+        """Store the state after a run of this session. What it changed is what has changed in the
+        times in which it may have written, if they are known.
         """
         with self._locked():
             before = self._load(f"{run}/before")
@@ -130,25 +121,28 @@ class WorkTreeHistory:
             if named != run:
                 self._git("update-ref", f"{named}/before", f"{run}/before")
                 self._git("update-ref", "-d", f"{run}/before")
-            after = msgspec.structs.replace(self._take(before), working=working)
+            after = self._take(before, working)
             self._save(f"{named}/after", after)
             self._tidy()
-        return before, after
+        return Run(before, after)
 
-    def runs(self, session: str) -> dict[str, Run]:
-        """The runs of a session by name, in order."""
+    def runs(self, session: str, working: Times | None = None) -> list[Run]:
+        """Return the runs of a session in order. One that was killed ends where the next one
+        begins, and the last of them now.
+        """
         if not (self.git_dir / "HEAD").exists():
-            return {}
+            return []
+        refs = self._refs(_runs_of(session))
+        names = [ref.removesuffix("/before") for ref in refs if ref.endswith("/before")]
+        if names and f"{names[-1]}/after" not in refs:
+            self.end(names[-1], session, working)
+        runs: list[Run] = []
         with self._locked():
-            refs = self._refs(_runs_of(session))
-            return {
-                run: (
-                    self._load(ref),
-                    self._load(f"{run}/after") if f"{run}/after" in refs else None,
-                )
-                for ref in refs
-                if (run := ref.removesuffix("/before")) != ref
-            }
+            for name in reversed(names):
+                has_end = not runs or f"{name}/after" in refs
+                after = self._load(f"{name}/after") if has_end else runs[0].before
+                runs.insert(0, Run(self._load(f"{name}/before"), after))
+        return runs
 
     def present(self, before: State) -> State:
         """The state now. It includes everything that the state before includes."""
@@ -157,9 +151,9 @@ class WorkTreeHistory:
 
     def has_changed_since(self, time: float) -> bool:
         """Whether a file was written after this time."""
-        found = self._below(set(), set(), {})
+        statuses = _find(self.workspace, None).statuses.values()
         return any(
-            status.st_ctime > time for _, status in found if not stat.S_ISDIR(status.st_mode)
+            status.st_ctime > time for status in statuses if not stat.S_ISDIR(status.st_mode)
         )
 
     def content(self, entry: Entry) -> bytes:
@@ -168,7 +162,7 @@ class WorkTreeHistory:
 
     def _git(self, *words: str, data: bytes = b"") -> bytes:
         place = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.workspace)}
-        return _git(self.workspace, *words, data=data, place=place)
+        return run_git(self.workspace, *words, data=data, **place)
 
     def _refs(self, prefix: str) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname)", prefix).decode().split()
@@ -182,72 +176,50 @@ class WorkTreeHistory:
             (self.git_dir / "index.lock").unlink(missing_ok=True)
             yield
 
-    def _take(self, before: State | None) -> State:
+    def _take(self, before: State | None, working: Times | None = None) -> State:
         """Store the contents of the files as they are now, and return the state."""
-        left_out = set(before.left_out if before else ())
-        repositories = set[bytes]()
-        known = before.entries if before else {}
-        found = dict(self._below(left_out, repositories, known))
-        indexed = set(self._git("ls-files", "-z").split(b"\0")[:-1])
-        entries, stored, size = dict[bytes, Entry](), list[bytes](), 0
+        found = _find(self.workspace, before)
+        entries: dict[bytes, Entry] = {}
+        stored: list[bytes] = []
         root = os.fsencode(self.workspace) + b"/"
-        for path, status in found.items():
-            mode = status.st_mode
-            is_new = before is not None and path not in known
-            if stat.S_ISDIR(mode):
+        for path, status in found.statuses.items():
+            if stat.S_ISDIR(status.st_mode):
                 entries[path] = Entry(stat.S_IFDIR)
-            elif status.st_size > (_LARGEST_NEW_FILE if is_new else LARGEST_FILE):
-                entries[path] = Entry(mode, f"{status.st_size} {status.st_ctime_ns}")
-            elif stat.S_ISLNK(mode) or os.access(root + path, os.R_OK):
+            elif status.st_size > LARGEST_FILE:
+                stamp = f"{status.st_size} {status.st_ctime_ns}"
+                entries[path] = Entry(status.st_mode, stamp=stamp)
+            elif stat.S_ISLNK(status.st_mode) or os.access(root + path, os.R_OK):
                 stored.append(path)
-                size += status.st_size
             else:
-                left_out.add(path)
-        if before is None and (len(found) > MOST_FILES or size > self._most_bytes):
-            has = f"{self.workspace} has {len(found):,} files and {size / 2**20:,.0f} MB"
+                found.left_out.add(path)
+        size = sum(found.statuses[path].st_size for path in stored)
+        if before is None and (len(found.statuses) > MOST_FILES or size > self._most_bytes):
+            has = f"{self.workspace} has {len(found.statuses):,} files and {size / 2**20:,.0f} MB"
             most = f"{MOST_FILES:,} files and {self._most_bytes // 2**20:,} MB (agent.undo_mb)"
             raise OutsideProblem(f"{has}; the limits are {most}")
-        update = ("update-index", "-z", "--stdin")
-        gone = indexed.difference(stored)
-        self._git(*update[:1], "--force-remove", *update[1:], data=b"\0".join(gone))
-        self._git(*_PACKED, *update[:1], "--add", "--remove", *update[1:], data=b"\0".join(stored))
-        files = self._git("write-tree").decode().strip()
+        files = self._store(stored)
         for path, entry in self._files(files).items():
-            entries[path] = Entry(found[path].st_mode, entry.content)
+            entries[path] = Entry(found.statuses[path].st_mode, entry.content)
+        others: Iterable[bytes] = ()
+        if before is not None and working is not None:
+            others = _changed_by_others(before, entries, found.statuses, working)
+        refs = {name: read_refs(self.workspace / os.fsdecode(name)) for name in found.repositories}
         return State(
             entries=entries,
-            left_out=frozenset(left_out),
-            repositories={path: self._refs_of(path) for path in sorted(repositories)},
-            changed_ns={
-                path: status.st_ctime_ns
-                for path, status in found.items()
-                if before and entries.get(path) != known.get(path)
-            },
+            left_out=frozenset(found.left_out),
+            repositories=refs,
+            changed_by_others=frozenset(others),
             files=files,
         )
 
-    def _below(
-        self, left_out: set[bytes], repositories: set[bytes], known: dict[bytes, Entry]
-    ) -> Iterator[tuple[bytes, os.stat_result]]:
-        """Yield files, links and folders, and add what is left out, and the repositories."""
-        root = os.fsencode(self.workspace) + b"/"
-        for place, folders, names in os.walk(
-            root, onerror=lambda error: left_out.add(error.filename[len(root) :])
-        ):
-            above = place[len(root) :] + b"/" if place[len(root) :] else b""
-            if not above or b".git" in (*folders, *names):
-                repositories.add(above)
-                ignored = _ignored_folders(self.workspace / os.fsdecode(above))
-                left_out.update(above + name for name in ignored if above + name not in known)
-            left_out.update(above + name for name in GENERATED.intersection(folders))
-            # Git takes no such name in any case.
-            folders[:] = [name for name in folders if name.lower() != b".git"]
-            folders[:] = [name for name in folders if above + name not in left_out]
-            for name in (*folders, *names):
-                with suppress(FileNotFoundError):
-                    status = os.lstat(root + above + name)
-                    if stat.S_IFMT(status.st_mode) in _KINDS and name.lower() != b".git":
-                        yield above + name, status
+    def _store(self, paths: Sequence[bytes]) -> str:
+        """Store the contents of these files and no others, and return the id of their tree."""
+        indexed = set(self._git("ls-files", "-z").split(b"\0")[:-1])
+        gone = b"\0".join(indexed.difference(paths))
+        self._git("update-index", "--force-remove", "-z", "--stdin", data=gone)
+        update = (*_PACKED, "update-index", "--add", "--remove", "-z", "--stdin")
+        self._git(*update, data=b"\0".join(paths))
+        return self._git("write-tree").decode().strip()
 
     def _files(self, tree: str) -> dict[bytes, Entry]:
         """The files in a tree, with the modes that git knows."""
@@ -255,14 +227,13 @@ class WorkTreeHistory:
         for line in self._git("ls-tree", "-r", "-z", tree).split(b"\0")[:-1]:
             about, _, path = line.partition(b"\t")
             mode, _, content = about.decode().split(" ")
-            mode = "120777" if mode == "120000" else mode
-            found[path] = Entry(int(mode, 8), content)
+            found[path] = Entry(int("120777" if mode == "120000" else mode, 8), content)
         return found
 
     def _save(self, ref: str, state: State) -> None:
         usual = self._files(state.files)
-        unusual = {path: one for path, one in state.entries.items() if usual.get(path) != one}
-        notes = msgspec.msgpack.encode(msgspec.structs.replace(state, entries=unusual))
+        unusual = {path: entry for path, entry in state.entries.items() if usual.get(path) != entry}
+        notes = msgspec.msgpack.encode(replace(state, entries=unusual))
         blob = self._git("hash-object", "-w", "--stdin", data=notes).decode().strip()
         both = f"040000 tree {state.files}\tfiles\n100644 blob {blob}\tnotes\n".encode()
         self._git("update-ref", ref, self._git("mktree", data=both).decode().strip())
@@ -270,8 +241,7 @@ class WorkTreeHistory:
     def _load(self, ref: str) -> State:
         stored = self._git("cat-file", "blob", f"{ref}:notes")
         notes = msgspec.msgpack.decode(stored, type=State)
-        entries = self._files(notes.files) | notes.entries
-        return msgspec.structs.replace(notes, entries=entries)
+        return replace(notes, entries=self._files(notes.files) | notes.entries)
 
     def _tidy(self) -> None:
         """Delete states that are too old, of this workspace and of others, and pack the rest."""
@@ -285,18 +255,12 @@ class WorkTreeHistory:
                 if used.stat().st_mtime < oldest:
                     shutil.rmtree(used.parent)
 
-    def _refs_of(self, repository: bytes) -> Refs:
-        """The refs of the person's repository in a folder of the workspace; empty without one."""
-        folder = self.workspace / os.fsdecode(repository)
-        symbolic = ask_git(folder, "symbolic-ref", "-q", "HEAD")
-        head = symbolic or ask_git(folder, "rev-parse", "--short=10", "HEAD")
-        if not head:
-            return {}
-        asked = ("for-each-ref", "--format=%(refname) %(objectname:short=10)")
-        listed = ask_git(folder, *asked, "refs/heads", "refs/tags", "refs/stash")
-        refs = dict(line.split(" ", 1) for line in listed.splitlines())
-        index = ask_git(folder, "ls-files", "-s", "-z").encode()
-        return {**refs, "HEAD": head.strip(), "index": hashlib.sha256(index).hexdigest()}
+
+def folders_above(path: bytes) -> Iterator[bytes]:
+    """Yield the folders in which a path is, the innermost first."""
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
 
 
 def _runs_of(session: str) -> str:
@@ -304,43 +268,49 @@ def _runs_of(session: str) -> str:
     return f"refs/run/{hashlib.sha256(session.encode()).hexdigest()[:24] if session else 'open'}"
 
 
-def _ignored_folders(folder: Path) -> Iterator[bytes]:
-    """Yield the folders that the repository ignores as a whole."""
-    asked = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    found = sorted(_asked(folder, *asked).split(b"\0"))
-    for path, following in zip(found, [*found[1:], b""], strict=True):
-        # A folder whose files are ignored one by one is listed, and they are too.
-        if path.endswith(b"/") and path != b"./" and not following.startswith(path):
-            yield path[:-1]
+def _changed_by_others(
+    before: State, entries: dict[bytes, Entry], statuses: Statuses, working: Times
+) -> Iterator[bytes]:
+    """Yield the paths that have changed in none of these times. Of a folder, and of what is gone,
+    that is only known if there are none.
+    """
+    for path in before.entries.keys() | entries.keys():
+        entry = entries.get(path)
+        if entry == before.entries.get(path):
+            continue
+        if entry is None or entry.kind == stat.S_IFDIR:
+            is_own = bool(working)
+        else:
+            changed_at = statuses[path].st_ctime
+            is_own = any(begun <= changed_at <= ended for begun, ended in working)
+        if not is_own:
+            yield path
 
 
-def ask_git(folder: Path, *words: str) -> str:
-    """Return what git says about the person's repository; empty if there is none."""
-    return _asked(folder, *words).decode(errors="replace")
+def _find(workspace: Path, before: State | None) -> _Found:
+    """Find what is in a workspace. What the state before has is not left out, and what it has left
+    out is left out again.
+    """
+    known = before.entries.keys() if before else set[bytes]()
+    found = _Found({}, set(before.left_out if before else ()), [])
+    root = os.fsencode(workspace) + b"/"
 
+    def leave_out(error: OSError) -> None:
+        found.left_out.add(error.filename[len(root) :])
 
-def _asked(folder: Path, *words: str) -> bytes:
-    with suppress(OutsideProblem):
-        return _git(folder, *words)
-    return b""
-
-
-def _git(
-    folder: Path, *words: str, data: bytes = b"", place: dict[str, str] | None = None
-) -> bytes:
-    environment = {"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT, **(place or {})}
-    try:
-        done = subprocess.run(  # noqa: S603
-            ["git", *_SAFE, *words],  # noqa: S607
-            cwd=folder,
-            env=environment,
-            input=data,
-            capture_output=True,
-            check=True,
-        )
-    except FileNotFoundError as error:
-        raise OutsideProblem("git is not installed. Install git") from error
-    except subprocess.CalledProcessError as error:
-        said = error.stderr.decode("utf-8", "replace").strip()
-        raise OutsideProblem(f"git failed: {said}") from error
-    return done.stdout
+    for place, folders, names in os.walk(root, onerror=leave_out):
+        above = place[len(root) :] + b"/" if place != root else b""
+        if not above or b".git" in (*folders, *names):
+            found.repositories.append(above)
+            ignored = ignored_folders(workspace / os.fsdecode(above))
+            found.left_out.update({above + name for name in ignored} - known)
+        found.left_out.update(above + name for name in GENERATED.intersection(folders))
+        # Git takes nothing of this name in any case.
+        folders[:] = [name for name in folders if name.lower() != b".git"]
+        folders[:] = [name for name in folders if above + name not in found.left_out]
+        for name in (*folders, *names):
+            with suppress(FileNotFoundError):
+                status = os.lstat(root + above + name)
+                if stat.S_IFMT(status.st_mode) in _KINDS and name.lower() != b".git":
+                    found.statuses[above + name] = status
+    return found

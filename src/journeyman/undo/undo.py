@@ -11,9 +11,8 @@ import os
 import secrets
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -22,7 +21,8 @@ from journeyman.learning.agent_tools import operation_of
 from journeyman.records import Call, Session
 from journeyman.records.errors import WrongInput
 from journeyman.text.atomic_write import UNFINISHED, entered, put_file
-from journeyman.undo.history import Entry, Refs, Run, State, Times, WorkTreeHistory, ask_git
+from journeyman.undo.history import Entry, Run, State, Times, WorkTreeHistory, folders_above
+from journeyman.undo.repository import describe_changes
 
 _READING = frozenset(("read", "search_text", "find_files", "list_files", "fetch", "search_web"))
 CLOCK_SLACK_S = 0.5
@@ -58,10 +58,14 @@ class Undo(Struct, frozen=True, kw_only=True):
     done: bool = False
 
 
-class Plan(NamedTuple):
-    """The state that each path must get, None if it must go, and the paths to leave alone."""
+Targets = Mapping[bytes, Entry | None]
+"""The state that each path must get; None if it must go."""
 
-    targets: dict[bytes, Entry | None]
+
+class Plan(NamedTuple):
+    """What must change, and the paths to leave alone."""
+
+    targets: Targets
     during: set[bytes]
     since: set[bytes]
 
@@ -76,39 +80,41 @@ def undo(
         raise WrongInput(
             f"The workspace {history.workspace} no longer exists. Create the folder first."
         )
-    runs = history.runs(session.id)
+    runs = history.runs(session.id, writing_times(calls))
     if not runs:
         raise WrongInput(
             f"There is no snapshot of the workspace before the session {session.id}: it wrote "
             "nothing, it ran without undo (agent.undo) or outside of Journeyman, or it is too old "
             "(agent.undo_days)."
         )
-    latest = [*runs][-1]
-    if runs[latest][1] is None:  # it was killed: what is there now counts as its end
-        runs[latest] = history.end(latest, session.id)
-    states = [*runs.values()]
-    present = history.present(states[0][0])
-    targets, during, since = plan_undo(states, present, _writing_times(calls))
-    targets |= dict.fromkeys(path for path in present.entries if path.endswith(UNFINISHED.encode()))
+    first, last = runs[0].before, runs[-1].after
+    present = history.present(first)
+    plan = plan_undo(runs, present)
+    unfinished = [path for path in present.entries if path.endswith(UNFINISHED.encode())]
+    targets = {**plan.targets, **dict.fromkeys(unfinished)}
     failed = {} if dry_run else _restore(history, targets)
     return Undo(
         session=session.id,
         workspace=str(history.workspace),
         changes=tuple(
             UndoChange(
-                path=path.decode(errors="replace"),
+                path=_shown(path),
                 action=_action(target, present.entries.get(path)),
                 failed=failed.get(path, ""),
             )
             for path, target in sorted(targets.items())
         ),
-        changed_during=tuple(path.decode(errors="replace") for path in sorted(during)),
-        changed_since=tuple(path.decode(errors="replace") for path in sorted(since)),
-        repository=tuple(_repository_changes(history.workspace, states, present)),
+        changed_during=tuple(map(_shown, sorted(plan.during))),
+        changed_since=tuple(map(_shown, sorted(plan.since))),
+        repository=tuple(_repository_changes(history, runs, present)),
         diff=f"git --git-dir={shlex.quote(str(history.git_dir))} diff "
-        f"{states[0][0].files[:12]} {(states[-1][1] or present).files[:12]} --",
+        f"{first.files[:12]} {last.files[:12]} --",
         done=not dry_run,
     )
+
+
+def _shown(path: bytes) -> str:
+    return path.decode(errors="replace")
 
 
 def _action(target: Entry | None, present: Entry | None) -> Action:
@@ -117,7 +123,7 @@ def _action(target: Entry | None, present: Entry | None) -> Action:
     return "restore" if present is None else "change"
 
 
-def _writing_times(calls: Iterable[Call]) -> Times | None:
+def writing_times(calls: Iterable[Call]) -> Times | None:
     """When calls ran that may write; None if that is not known of all."""
     times = []
     for call in calls:
@@ -129,26 +135,13 @@ def _writing_times(calls: Iterable[Call]) -> Times | None:
     return times
 
 
-def _is_own(path: bytes, after: State, times: Times | None) -> bool:
-    """Whether a change of a run was made by a call of the session, as far as that is known. When a
-    path was deleted, or something put into a folder, is not known.
-    """
-    entry, at = after.entries.get(path), after.changed_ns.get(path)
-    if times is None or entry is None or at is None or stat.S_ISDIR(entry.mode):
-        return times is None or bool(times)
-    return any(begun <= at / 1e9 <= ended for begun, ended in times)
-
-
-def plan_undo(runs: Sequence[Run], present: State, times: Times | None = None) -> Plan:
-    """Plan to take back what these runs changed while they worked, or in these times if that is not
-    known of a run; None means all of it.
-    """
-    plan = Plan({}, set(), set())
-    targets, during, since = plan
+def plan_undo(runs: Sequence[Run], present: State) -> Plan:
+    """Plan to take back what these runs changed."""
+    targets: dict[bytes, Entry | None] = {}
     left: dict[bytes, Entry | None] = {}
-    follows = [*(before for before, _ in runs[1:]), present]
-    for (before, ended), following in zip(runs, follows, strict=True):
-        after = ended or following
+    """Each changed path as the last run left it."""
+    during, since = set[bytes](), set[bytes]()
+    for before, after in runs:
         for path in before.entries.keys() | after.entries.keys():
             was, became = before.entries.get(path), after.entries.get(path)
             if was == became or before.says_nothing_about(path):
@@ -156,102 +149,85 @@ def plan_undo(runs: Sequence[Run], present: State, times: Times | None = None) -
             target = targets.setdefault(path, was)
             if path in left and was not in (left[path], target):
                 since.add(path)  # neither as the last run left it, nor as an earlier undo did
-            if not _is_own(path, after, times if after.working is None else after.working):
+            if path in after.changed_by_others:
                 during.add(path)
             left[path] = became
-    for path, target in list(targets.items()):
-        now, became = present.entries.get(path), left[path]
-        # An undo that was killed has removed what is of another type, and put nothing there yet.
-        is_half_done = now is None and _type(target) != _type(became) and target and became
+    for path, target in [*targets.items()]:
+        now = present.entries.get(path)
         if now == target:
             del targets[path]
-        elif now != became and not is_half_done:
+        elif now != left[path] and not _is_half_done(now, target, left[path]):
             since.add(path)
-    since &= targets.keys() - during
     during &= targets.keys()
+    since &= targets.keys() - during
     for path in during | since:
         del targets[path]
-    kept = {path for path in present.entries if targets.get(path, path)} | present.left_out
-    kept |= {folder + b".git" for folder in present.repositories}
-    above = {path[:at] for path in kept for at in range(len(path)) if path[at : at + 1] == b"/"}
-    for path in above & targets.keys():
-        if targets[path] is None:
-            del targets[path]  # a folder in which something stays
-    return plan
+    return Plan(_without_used_folders(targets, present), during, since)
 
 
-def _type(entry: Entry | None) -> int:
-    return 0 if entry is None else stat.S_IFMT(entry.mode)
+def _is_half_done(now: Entry | None, target: Entry | None, left: Entry | None) -> bool:
+    """Whether an undo that was killed has removed what is of another type, and put nothing there
+    yet.
+    """
+    return now is None and target is not None and left is not None and target.kind != left.kind
 
 
-def _restore(history: WorkTreeHistory, targets: Mapping[bytes, Entry | None]) -> dict[bytes, str]:
+def _without_used_folders(targets: Targets, present: State) -> Targets:
+    """Leave out the folders that would be deleted, but in which something stays."""
+    stays = {path for path in present.entries if path not in targets or targets[path]}
+    stays |= present.left_out | {repository + b".git" for repository in present.repositories}
+    used = {folder for path in stays for folder in folders_above(path)}
+    return {path: target for path, target in targets.items() if target or path not in used}
+
+
+def _restore(history: WorkTreeHistory, targets: Targets) -> dict[bytes, str]:
     """Restore these paths; return those that failed with the reason. Each file is replaced
     atomically, and no link on its path is followed.
     """
     failed: dict[bytes, str] = {}
-    steps = ((_clear, path) for path in sorted(targets, reverse=True))
-    more = ((_put, path) for path in sorted(targets) if targets[path])
-    for step, path in (*steps, *more):
+    clear = [(_clear, path) for path in sorted(targets, reverse=True)]
+    put = [(_put, path) for path in sorted(targets) if targets[path]]
+    for step, path in clear + put:
         place = history.workspace / os.fsdecode(path)
         try:
             with entered(place.parent, create=step is _put) as folder:
                 step(folder, place.name, targets[path], history)
         except OSError as error:
-            is_missing = isinstance(error, FileNotFoundError | NotADirectoryError)
-            if step is _put or not is_missing:
+            is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+            if step is _put or not is_gone:
                 failed[path] = str(error.strerror)
     return failed
 
 
-def _clear(folder: int, name: str, entry: Entry | None, _history: WorkTreeHistory) -> None:
+def _clear(folder: int, name: str, target: Entry | None, _history: WorkTreeHistory) -> None:
     """Remove a path that must go or is of another type."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    if stat.S_IFMT(mode) != _type(entry):
+    if target is None or stat.S_IFMT(mode) != target.kind:
         (os.rmdir if stat.S_ISDIR(mode) else os.unlink)(name, dir_fd=folder)
 
 
-def _put(folder: int, name: str, entry: Entry | None, history: WorkTreeHistory) -> None:
-    assert entry is not None
-    if stat.S_ISDIR(entry.mode):
+def _put(folder: int, name: str, target: Entry | None, history: WorkTreeHistory) -> None:
+    assert target is not None
+    if target.kind == stat.S_IFDIR:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
-    elif not entry.is_stored:
+    elif target.stamp:
         raise OSError(errno.EFBIG, "it was too large to be kept")
-    elif stat.S_ISLNK(entry.mode):
+    elif target.kind == stat.S_IFLNK:
         temporary = f".{secrets.token_hex(8)}{UNFINISHED}"
-        os.symlink(history.content(entry), os.fsencode(temporary), dir_fd=folder)
+        os.symlink(history.content(target), os.fsencode(temporary), dir_fd=folder)
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     else:
-        content = io.BytesIO(history.content(entry))
-        put_file(folder, name, content, mode=stat.S_IMODE(entry.mode))
+        content = io.BytesIO(history.content(target))
+        put_file(folder, name, content, mode=stat.S_IMODE(target.mode))
 
 
-def _repository_changes(workspace: Path, runs: Sequence[Run], present: State) -> Iterator[str]:
+def _repository_changes(
+    history: WorkTreeHistory, runs: Sequence[Run], present: State
+) -> Iterable[str]:
     """Yield what became of the commits, branches and the index of each repository during a run."""
-    follows = [*(before for before, _ in runs[1:]), present]
-    for (before, ended), following in zip(runs, follows, strict=True):
-        after = ended or following
+    for before, after in runs:
         for name in sorted(before.repositories.keys() | after.repositories.keys()):
-            states = (each.repositories.get(name, {}) for each in (before, after, present))
-            for line in _ref_changes(workspace / os.fsdecode(name), *states):
+            states = (state.repositories.get(name, {}) for state in (before, after, present))
+            for line in describe_changes(history.workspace / os.fsdecode(name), *states):
                 yield f"{os.fsdecode(name)}: {line}" if name else line
-
-
-def _ref_changes(folder: Path, was: Refs, became: Refs, now: Refs) -> Iterator[str]:
-    if not (was and became):
-        if was or became:
-            yield f"the repository was {'deleted' if was else 'created'}"
-        return
-    moved = [ref for ref in sorted(was.keys() | became.keys()) if was.get(ref) != became.get(ref)]
-    for ref in moved:
-        old, new, present = (each.get(ref, "nothing") for each in (was, became, now))
-        if ref == "index" and moved == ["index"] and present == new:
-            yield "what is staged for the next commit was changed"
-        if ref == "index" or present == old:
-            continue
-        yield f"{ref} moved from {old} to {new}"
-        if "nothing" not in (old, new) and ref != "HEAD":
-            made = ask_git(folder, "rev-list", "--oneline", f"{old}..{new}")
-            yield from (f"  {commit}" for commit in made.splitlines())
-        if ref == became["HEAD"] == now.get("HEAD") and present == new and old != "nothing":
-            yield f"  to take this back too: git reset {old}"

@@ -28,7 +28,7 @@ from journeyman.records import Call, Session, SessionId
 from journeyman.records.errors import OutsideProblem, WrongInput
 from journeyman.testing import ScriptedModel, calls, says
 from journeyman.undo.history import LARGEST_FILE, WorkTreeHistory
-from journeyman.undo.undo import CLOCK_SLACK_S, Undo
+from journeyman.undo.undo import CLOCK_SLACK_S, Undo, writing_times
 from journeyman.undo.undo import undo as undo_session
 
 GIT = shutil.which("git")
@@ -198,10 +198,10 @@ class TestChangesByOthers:
             shell(place, run)()
             call = ended_call(tmp_path)
             shell(place, others[0])()
-            history.end(name, "s1")
+            history.end(name, "s1", writing_times([call]))
             shell(place, others[1])()
             typed = tree(place)
-            done = undo(history, call)
+            done = undo(history)
             told = [f"during {path}" for path in done.changed_during]
             told += [f"since {path}" for path in done.changed_since]
             assert " ".join(told) == left
@@ -220,8 +220,8 @@ class TestChangesByOthers:
     ) -> None:
         run = history.begin()
         shell(workspace, "echo 2 > run.sh; rm src/main.py")()
-        history.end(run, "s1")
-        done = undo(history, Call(id="c", tool="read_file", asked_at=0.0))
+        history.end(run, "s1", writing_times([Call(id="c", tool="read_file", asked_at=0.0)]))
+        done = undo(history)
         assert (done.changes, done.changed_during) == ((), ("run.sh", "src/main.py"))
 
     def test_lines_typed_between_two_turns_are_kept(
@@ -415,7 +415,7 @@ class TestLimits:
             )
             (workspace / "run.sh").write_text(f"{days}")
             history.end(history.begin(), f"s{days}")
-            stored[days] = history.runs("s0").keys() | history.runs("s4").keys()
+            stored[days] = history.runs("s0") + history.runs("s4")
         assert (len(stored[0]), len(stored[4])) == (1, 1)
         assert [*(tmp_path / "undo").iterdir()] == [history.git_dir]
         known = git(history.git_dir, "cat-file", "--batch-all-objects", "--batch-check")

@@ -4,23 +4,19 @@ Hermes finds its plugin, and what to run if it is not.
 
 import importlib.metadata
 import json
-import re
 import shlex
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from journeyman.hosts.interpreter import find_interpreter
 from journeyman.hosts.programs import run_quietly
 from journeyman.version import __version__
 
 PLUGIN = "journeyman"
 _ANSWER_S = 60.0
-_LONG_SHEBANG = re.compile(r"^'''exec' (?P<python>\"[^\"]+\"|\S+)", re.MULTILINE)
-_WRAPPED = re.compile(r"exec\s+(?:-a\s+\S+\s+)?[\"']?(?P<program>/[^\"'\s]+)")
-_MAX_WRAPPERS = 3
 
 _QUESTION = f"""
 import importlib.metadata, importlib.util, json
@@ -82,32 +78,6 @@ def _plugin_status(program: str, environ: Mapping[str, str]) -> str:
         plugins = json.loads(listed[listed.find("[") :])
         return next((str(one["status"]) for one in plugins if one.get("name") == PLUGIN), "")
     return ""
-
-
-def find_interpreter(program: Path, environ: Mapping[str, str], depth: int = 0) -> str:
-    """Return the interpreter of a Python program, from its first line; also through a script that
-    only calls it. Empty if there is none.
-    """
-    try:
-        head = program.resolve().read_bytes()[:4096].decode("utf-8", "replace")
-    except OSError:
-        return ""
-    first = head.partition("\n")[0].removeprefix("#!").strip()
-    if not head.startswith("#!") or not first:
-        return ""
-    words = shlex.split(first)
-    if "python" in Path(words[0]).name:
-        return words[0]
-    if Path(words[0]).name == "env" and "python" in words[-1]:
-        return shutil.which(words[-1], path=environ.get("PATH")) or ""
-    if long := _LONG_SHEBANG.search(head):
-        return long["python"].strip('"')
-    wrapped = _WRAPPED.search(head)
-    if wrapped is None or depth == _MAX_WRAPPERS:
-        return ""
-    if "python" in Path(wrapped["program"]).name:
-        return wrapped["program"]
-    return find_interpreter(Path(wrapped["program"]), environ, depth + 1)
 
 
 def _own_source() -> str:

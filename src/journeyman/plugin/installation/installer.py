@@ -38,6 +38,7 @@ from journeyman.plugin.installation.targets import (
     OwnFile,
     Surroundings,
     Target,
+    hermes_run_plugin,
     host_target,
     service_target,
 )
@@ -124,6 +125,10 @@ class Installer:
         """Return what a host needs for one run, beside what is installed in it. A plugin is written
         into `folder`.
         """
+        if host == "hermes":
+            plugin = folder / "journeyman_hermes.py"
+            plugin.write_bytes(hermes_run_plugin(self.around.settings))
+            return Plug(run=run, plugin=str(plugin))
         target = self.target(host, parts) if parts else None
         if isinstance(target, HooksTarget):
             return Plug(run=run, hooks=target.wanted)

@@ -37,6 +37,22 @@ _PLUGIN_FILE = "opencode_plugin.js"
 _PLACEHOLDER = "__JOURNEYMAN__"
 _PLUGIN_MARK = b"journeyman hosts install opencode"
 
+_HERMES_RUN_PLUGIN = """\
+import importlib.util
+import sys
+
+if "journeyman" not in sys.modules:
+    spec = importlib.util.spec_from_file_location("journeyman", %r)
+    sys.modules["journeyman"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["journeyman"])
+
+from journeyman.plugin.hermes import register_run
+
+
+def register(ctx, *, is_gated):
+    register_run(ctx, gate_tools=%r, subagents=%r, is_gated=is_gated)
+"""
+
 
 class Surroundings(Struct, frozen=True, kw_only=True):
     """The installation of Journeyman that hosts call, and the environment in which it is found."""
@@ -250,6 +266,15 @@ def _opencode_plugin(around: Surroundings, parts: Collection[str], path: Path) -
         "parts": [part for part in PARTS if part in parts],
     }
     return source.replace(_PLACEHOLDER, json.dumps(called), 1).encode()
+
+
+def hermes_run_plugin(settings: HostsSettings) -> bytes:
+    """Return a plugin for one run of Hermes, which has this package from here: it need not be
+    installed in Hermes' environment.
+    """
+    package = str(resources.files("journeyman").joinpath("__init__.py"))
+    values = (package, settings.gate_tools, settings.subagents)
+    return (_HERMES_RUN_PLUGIN % values).encode()
 
 
 def service_target(around: Surroundings) -> Target:
