@@ -47,8 +47,8 @@ class Engine(Struct, frozen=True, kw_only=True):
         return bash(command) if self.name == "claude-code" else calls(opencode_shell(command))
 
     def openings_in(self, body: Any) -> list[str]:
-        """The openings in a request; in Hermes they are the end of its system text, unmarked."""
-        if self.name != "hermes":
+        """The openings in a request; some hosts have them in the system's text, unmarked."""
+        if self.name not in ("hermes", "opencode"):
             return openings_in(body)
         return str(body["messages"][0]["content"]).split("\n\nJourneyman: ")[1:]
 

@@ -55,9 +55,7 @@ class HermesReader:
 
 def read_session(log: LogFile, session_id: str) -> Iterator[Fragment]:
     """Read one session of a database, which Hermes may be writing to. Raises LogUnreadable."""
-    with open_database(
-        log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES, busy_timeout_s=BUSY_TIMEOUT_S
-    ) as opened:
+    with open_database(log, _REQUIRED_COLUMNS, optional=_OPTIONAL_TABLES) as opened:
         database = _HermesDatabase(opened)
         for row in opened.select("sessions WHERE id = ?", session_id):
             for part in _read_session(database, row, None, log):
