@@ -117,9 +117,10 @@ def _note(what: str, ended: ProcessResult, workspace: Workspace, allowed_s: floa
     """How the process ended, if not by itself."""
     if ended.ending == "cancelled":
         return f"[{what} interrupted]"
-    if ended.exceeded:
-        return f"[{what} ended: it {workspace.resources.explain(ended.exceeded)}]"
-    return f"[{what} timed out after {allowed_s:g}s]" if ended.ending == "timeout" else ""
+    if ended.ending == "timeout":
+        return f"[{what} timed out after {allowed_s:g}s]"
+    exceeded = workspace.resources.explain(ended.exit_code)
+    return f"[{what} ended: it {exceeded}]" if exceeded and not workspace.unconfined else ""
 
 
 def _script_result(ended: ProcessResult, output: str, note: str) -> Result:

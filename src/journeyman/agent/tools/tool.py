@@ -4,6 +4,7 @@ that apply to them.
 
 import os
 from collections.abc import Callable
+from signal import SIGXCPU, SIGXFSZ
 from typing import Any
 
 import msgspec
@@ -15,6 +16,8 @@ from journeyman.reliability.task_types import ToolType
 from journeyman.settings import AgentSettings
 
 _MB = 2**20
+_THREADS = 4
+"""Threads per process, on average: the kernel counts threads."""
 _DEFAULTS = AgentSettings()
 
 
@@ -158,8 +161,9 @@ class ToolLimits(Struct, frozen=True, kw_only=True):
 
 
 class Resources(Struct, frozen=True, kw_only=True):
-    """The resources that one command and all its processes may use. Without `memory_mb`, they may
-    use half of the machine's memory.
+    """The resources of a confined command: the memory, the largest file and the processor time of
+    each process, and the number of processes. Without `memory_mb`, each may use half of the
+    machine's memory.
     """
 
     memory_mb: int | None = _DEFAULTS.memory_mb
@@ -168,22 +172,21 @@ class Resources(Struct, frozen=True, kw_only=True):
     cpu_s: int = _DEFAULTS.cpu_s
 
     @property
-    def _memory_mb(self) -> int:
-        if self.memory_mb is not None:
-            return self.memory_mb
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 // _MB
-
-    @property
     def limits(self) -> dict[str, int]:
-        """The limits in bytes and seconds, as an option of `confined_process`."""
-        sizes = {"memory": self._memory_mb * _MB, "file": self.file_mb * _MB}
-        return {**sizes, "processes": self.processes, "cpu": self.cpu_s}
-
-    def explain(self, exceeded: str) -> str:
-        """Describe how a command exceeded a limit, given the name of the limit."""
+        """The limits by the kernel's names, in bytes and seconds."""
+        memory_mb = self.memory_mb
+        if memory_mb is None:
+            memory_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 // _MB
         return {
-            "memory": f"used more than {self._memory_mb:,} MB of memory (agent.memory_mb)",
-            "processes": f"started more than {self.processes:,} processes (agent.processes)",
-            "file": f"wrote a file of more than {self.file_mb:,} MB (agent.file_mb)",
-            "cpu": f"used more than {self.cpu_s:,} s of processor time (agent.cpu_s)",
-        }[exceeded]
+            "data": memory_mb * _MB,
+            "nproc": self.processes * _THREADS,
+            "fsize": self.file_mb * _MB,
+            "cpu": self.cpu_s,
+        }
+
+    def explain(self, exit_code: int) -> str:
+        """Describe which limit the kernel ended a command for, if its exit code shows that."""
+        return {
+            128 + SIGXFSZ: f"wrote a file of more than {self.file_mb:,} MB (agent.file_mb)",
+            128 + SIGXCPU: f"used more than {self.cpu_s:,} s of processor time (agent.cpu_s)",
+        }.get(exit_code, "")

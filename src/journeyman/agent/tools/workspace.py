@@ -67,22 +67,23 @@ class Workspace:
             raise BadSetting(
                 f"The workspace {root} is not a folder. Create it, or choose another one."
             )
-        self.unconfined = confinement.why_unconfined() if confine else "agent.confine is false"
+        bubblewrap, self.unconfined = "", "agent.confine is false"
+        if confine:
+            bubblewrap, self.unconfined = confinement.find_confinement()
         self.network: Network = network
         self.resources = resources
         self.private = Path(tempfile.mkdtemp(prefix="journeyman-")).resolve()
         self._remove_private = weakref.finalize(
             self, shutil.rmtree, self.private, ignore_errors=True
         )
-        own_home, temporary = self.private / "home", self.private / "tmp"
-        own_home.mkdir()
-        temporary.mkdir()
+        for name in ("home", "tmp"):
+            (self.private / name).mkdir()
         inherited = os.environ if environment is None else environment
         home = Path.home().resolve()
-        self.environment = confinement.command_environment(
-            inherited, home=home, own_home=own_home, temporary=temporary
+        self.environment = confinement.command_environment(inherited, home, self.private)
+        self.policy = confinement.policy_for(
+            self.root, self.environment, home, self.private, bubblewrap
         )
-        self.policy = confinement.policy_for((self.root, self.private), self.environment, home)
         for place in hidden:
             if folder := self.policy.exposing_folder(place):
                 self.close()
