@@ -1,8 +1,16 @@
 """The file tools: `read_file` shows numbered lines, `write_file` writes a whole file, `patch`
 replaces text in a file. A failed call returns a hint.
+
+Files are opened by paths with links already resolved. A folder on the path that has been replaced
+by a link since then is not entered.
 """
 
+import io
+import os
+import stat
+from contextlib import suppress
 from difflib import unified_diff
+from pathlib import Path
 
 from journeyman.agent.tools.tool import (
     Invocation,
@@ -15,21 +23,18 @@ from journeyman.agent.tools.tool import (
     text,
     worked,
 )
-from journeyman.agent.tools.workspace import (
-    Workspace,
-    answering,
-    read_bytes,
-    replace_file,
-    showable,
-)
+from journeyman.agent.tools.workspace import BadPath, Workspace, bound, showable
+from journeyman.text.atomic_write import entered, put_file
 
+LARGEST_FILE = 50 * 2**20
+"""In bytes. Larger files are not for a model to read."""
 _BINARY_PROBE_BYTES = 8192
 _LONGEST_DIFF = 8_000
 _PATH = text("The file, relative to the workspace.")
 
 
-def read_file_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
-    def run(call: Invocation) -> Result:
+def read_file_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
+    def run(workspace: Workspace, call: Invocation) -> Result:
         data = _read_text(workspace, call.arguments["path"])
         most = call.arguments.get("limit", limits.read_lines)
         return _numbered_lines(data, call.arguments.get("offset", 1), most, limits.read_characters)
@@ -43,7 +48,7 @@ def read_file_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             offset=count("First line to read (default 1)."),
             limit=count(f"How many lines (default {limits.read_lines})."),
         ),
-        run=answering(run),
+        run=bound(workspace, run),
         risk="read",
         work="file",
     )
@@ -79,18 +84,52 @@ def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Resu
 
 def _read_text(workspace: Workspace, path: str) -> bytes:
     """Return the contents of a text file."""
-    try:
-        data = read_bytes(workspace.find_path(path), path)
-    except FileNotFoundError:
-        raise ToolError(f"File not found: {path}") from None
+    data = read_bytes(workspace.find_path(path), path)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         reason = f"The file {path!r} is not text. Look at it with terminal: file, xxd."
         raise ToolError(reason, file_size=len(data), is_binary=True)
     return data
 
 
-def write_file_tool(workspace: Workspace) -> Tool:
-    def run(call: Invocation) -> Result:
+def read_bytes(place: Path, name: str) -> bytes:
+    """Return the contents of a file. Raises BadPath."""
+    # Do not follow a link that was just put there, or wait for a pipe.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with entered(place.parent) as folder:
+            opened = os.open(place.name or ".", flags, dir_fd=folder)
+        with os.fdopen(opened, "rb") as file:
+            status = os.fstat(opened)
+            if not stat.S_ISREG(status.st_mode):
+                problem = "is not a plain file"
+            elif status.st_size <= LARGEST_FILE:
+                return file.read()
+            else:
+                problem = f"is too large to read ({status.st_size:,} bytes). Look at a part of it "
+                problem += "with terminal: head, tail, sed or grep"
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadPath(f"File not found: {name}") from None
+    except IsADirectoryError:
+        problem = "is a folder, not a file. List it with search_files, target 'files'"
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    raise BadPath(f"{name!r} {problem}.")
+
+
+def replace_file(place: Path, data: bytes) -> None:
+    """Write a file atomically: readers see either the old or the new content. An existing file
+    keeps its mode, and missing folders are created. Raises OSError.
+    """
+    with entered(place.parent, create=True) as folder:
+        mode = None
+        with suppress(FileNotFoundError):
+            status = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
+            mode = stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
+        put_file(folder, place.name, io.BytesIO(data), mode=mode, sync=True)
+
+
+def write_file_tool(workspace: Workspace | None) -> Tool:
+    def run(workspace: Workspace, call: Invocation) -> Result:
         path = call.arguments["path"]
         place = workspace.find_path(path)
         data = call.arguments["content"].encode(errors="replace")
@@ -112,14 +151,14 @@ def write_file_tool(workspace: Workspace) -> Tool:
         parameters=parameters(
             "path", "content", path=_PATH, content=text("The whole content of the file.")
         ),
-        run=answering(run, bytes_written=0, dirs_created=False),
+        run=bound(workspace, run, bytes_written=0, dirs_created=False),
         risk="write",
         work="file",
     )
 
 
-def patch_tool(workspace: Workspace) -> Tool:
-    def run(call: Invocation) -> Result:
+def patch_tool(workspace: Workspace | None) -> Tool:
+    def run(workspace: Workspace, call: Invocation) -> Result:
         place = workspace.find_path(call.arguments["path"])
         # Bytes that are not valid UTF-8 pass through unchanged.
         before = _read_text(workspace, call.arguments["path"]).decode(errors="surrogateescape")
@@ -152,7 +191,7 @@ def patch_tool(workspace: Workspace) -> Tool:
             },
             mode=text("Always replace.", "replace"),
         ),
-        run=answering(run, success=False),
+        run=bound(workspace, run, success=False),
         risk="write",
         work="file",
     )

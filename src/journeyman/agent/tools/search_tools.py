@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from importlib.resources import files
 
 import msgspec
 
@@ -23,22 +23,21 @@ from journeyman.agent.tools.tool import (
     text,
     worked,
 )
-from journeyman.agent.tools.workspace import Workspace, answering
+from journeyman.agent.tools.workspace import Workspace, bound
 from journeyman.records import SearchHit
 from journeyman.records.errors import JourneymanError
 
 Search = Callable[[str, int], Sequence[SearchHit]]
 """Takes a query and the maximum number of messages."""
 
-_PROGRAM = Path(__file__).with_name("search_process.py")
 _LONGEST_PATTERN = 10_000
 _MOST_MATCHES = 500
 _ANSWER_CHARACTERS = 4_000_000
 _DEFAULT_HITS, _MOST_HITS = 10, 50
 
 
-def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
-    def run(call: Invocation) -> Result:
+def search_files_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
+    def run(workspace: Workspace, call: Invocation) -> Result:
         path, pattern = call.arguments.get("path", ""), call.arguments["pattern"]
         start = workspace.find_path(path)
         if not start.exists():
@@ -54,8 +53,9 @@ def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             "file_glob": call.arguments.get("file_glob") or "*",
             "limit": min(call.arguments.get("limit", limits.matches), _MOST_MATCHES),
         }
+        program = files(__package__).joinpath("search_process.py").read_text(encoding="utf-8")
         ended = workspace.run(
-            [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), json.dumps(request)],
+            [sys.executable, "-I", "-S", "-X", "utf8", "-c", program, json.dumps(request)],
             timeout_s=limits.search_s,
             characters=_ANSWER_CHARACTERS,
             cancelled=call.cancelled,
@@ -89,7 +89,7 @@ def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             file_glob=text("Only in files whose names match this glob."),
             limit=count(f"Maximum number of matches (default {limits.matches})."),
         ),
-        run=answering(run, total_count=0),
+        run=bound(workspace, run, total_count=0),
         risk="search",
         work="file",
     )

@@ -21,7 +21,7 @@ from journeyman.agent.tools.tool import (
     text,
     worked,
 )
-from journeyman.agent.tools.workspace import Workspace, answering
+from journeyman.agent.tools.workspace import Workspace, bound
 from journeyman.records import ResultFlags
 
 _SCRIPT = "script.py"
@@ -30,8 +30,8 @@ _LONGEST_LINE = 200
 _OFFLINE = " No network without approval."
 
 
-def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
-    def run(call: Invocation) -> Result:
+def terminal_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
+    def run(workspace: Workspace, call: Invocation) -> Result:
         command = call.arguments["command"]
         if not command.strip() or "\0" in command:
             return failed("Invalid arguments for terminal: the command is empty or has a NUL.")
@@ -51,20 +51,18 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
         output = ended.output
         if note := _note("Command", ended, workspace, allowed_s):
             output = f"{output.rstrip()}\n{note}".lstrip("\n")
+        # What an exit code means depends on the command: the judge reads both from the content.
         return Result(
             content={"output": output, "exit_code": ended.exit_code, "error": None},
-            # What an exit code means depends on the command: the judge reads both from the content.
-            recorded=ResultFlags(interrupted=True)
-            if ended.ending == "cancelled"
-            else ResultFlags(),
+            recorded=ResultFlags(interrupted=True if ended.ending == "cancelled" else None),
         )
 
+    has_network = workspace is not None and (workspace.unconfined or workspace.network == "on")
     return Tool(
         name="terminal",
         description=(
             "Run a shell command in the workspace; returns its output and exit code. It gets no "
-            "input, and background processes end with it."
-            + ("" if workspace.unconfined or workspace.network == "on" else _OFFLINE)
+            "input, and background processes end with it." + ("" if has_network else _OFFLINE)
         ),
         parameters=parameters(
             "command",
@@ -72,14 +70,14 @@ def terminal_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
             timeout=limits.timeout_parameter,
             workdir=text("Folder to run in."),
         ),
-        run=answering(run, output="", exit_code=-1),
+        run=bound(workspace, run, output="", exit_code=-1),
         risk="command",
         work="code",
     )
 
 
-def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
-    def run(call: Invocation) -> Result:
+def execute_code_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
+    def run(workspace: Workspace, call: Invocation) -> Result:
         allowed_s = limits.allowed_s(call.arguments.get("timeout"))
         with tempfile.TemporaryDirectory(dir=workspace.private) as folder:
             script = Path(folder, _SCRIPT)
@@ -107,7 +105,7 @@ def execute_code_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
         parameters=parameters(
             "code", code=text("The Python source."), timeout=limits.timeout_parameter
         ),
-        run=answering(run, status="error"),
+        run=bound(workspace, run, status="error"),
         risk="code",
         work="code",
     )

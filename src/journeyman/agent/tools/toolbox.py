@@ -55,8 +55,10 @@ class Toolbox:
         return failed(f"Unknown tool '{name[:80]}'.{hint} Available tools: {', '.join(self.names)}")
 
 
-def workspace_tools(workspace: Workspace, limits: ToolLimits) -> tuple[Tool, ...]:
-    """Return the tools that work on files and run programs in a workspace."""
+def workspace_tools(workspace: Workspace | None, limits: ToolLimits) -> tuple[Tool, ...]:
+    """Return the tools that work on files and run programs in a workspace. Without one, they are
+    only descriptions: names, schemas and attributes.
+    """
     return (
         terminal_tool(workspace, limits),
         execute_code_tool(workspace, limits),

@@ -1,4 +1,4 @@
-"""What confined commands can reach, checked by running real commands with bubblewrap and without."""
+"""What confined commands can reach: real commands, with bubblewrap and without it."""
 
 import os
 import pwd
@@ -15,22 +15,8 @@ from tests.program import PYTHON
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
-from journeyman.agent.tools import confinement
 from journeyman.agent.tools.confinement import policy_for, toolchains
 from journeyman.agent.tools.workspace import Workspace
-
-
-@pytest.fixture(params=["bubblewrap", "namespaces"])
-def confined(request, root) -> Iterator[Workspace]:
-    """A workspace whose commands are confined in this way."""
-    bubblewrap = confinement.find_confinement()[0] if request.param == "bubblewrap" else ""
-    if request.param == "bubblewrap" and not bubblewrap:
-        pytest.skip("bubblewrap is not installed, or does not work here")
-    if reason := confinement.why_failing(bubblewrap):
-        pytest.skip(reason)
-    with Workspace(root) as workspace:
-        workspace.policy = msgspec.structs.replace(workspace.policy, bubblewrap=bubblewrap)
-        yield workspace
 
 
 @pytest.fixture
