@@ -166,9 +166,8 @@ def patch_tool(workspace: Workspace | None) -> Tool:
             _with_line_ends_of(before, call.arguments[name])
             for name in ("old_string", "new_string")
         )
-        matches = before.count(old) if old else 0
-        if not matches or (matches > 1 and not call.arguments.get("replace_all")):
-            raise _patch_error(old, matches)
+        replace_all = call.arguments.get("replace_all", False)
+        _check_matches(old, before.count(old), replace_all=replace_all)
         after = before.replace(old, new)
         replace_file(place, after.encode(errors="surrogateescape"))
         path = workspace.shown(place)
@@ -205,14 +204,16 @@ def _with_line_ends_of(file_text: str, text: str) -> str:
     return text
 
 
-def _patch_error(old: str, matches: int) -> ToolError:
+def _check_matches(old: str, matches: int, *, replace_all: bool) -> None:
+    """Raise ToolError unless it is clear what is to be replaced."""
     if not old:
-        return ToolError("old_string is empty. To write a whole file use write_file.")
-    if matches:
+        raise ToolError("old_string is empty. To write a whole file use write_file.")
+    if not matches:
+        hint = "Read the file again and copy the text exactly."
+        raise ToolError("Could not find old_string in the file.", _hint=hint)
+    if matches > 1 and not replace_all:
         reason = f"Found {matches} matches for old_string. Add lines around it until only one fits"
-        return ToolError(f"{reason}, or set replace_all.")
-    hint = "Read the file again and copy the text exactly."
-    return ToolError("Could not find old_string in the file.", _hint=hint)
+        raise ToolError(f"{reason}, or set replace_all.")
 
 
 def _diff(path: str, before: str, after: str) -> str:

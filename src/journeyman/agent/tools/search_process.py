@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_SKIPPED = frozenset(
-    (
-        *(".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox"),
-        *(".mypy_cache", ".ruff_cache", ".pytest_cache"),
-    )
+_SKIPPED = (
+    *(".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox"),
+    *(".mypy_cache", ".ruff_cache", ".pytest_cache"),
 )
 """Folders with generated files."""
 _LARGEST_FILE = 5 * 2**20
@@ -43,37 +41,33 @@ def find_files(root: Path, start: Path, glob: str) -> Iterator[str]:
 def matching_lines(path: Path, pattern: "re.Pattern[str]") -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file that match, with their numbers."""
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
+        data = path.read_bytes() if path.stat().st_size <= _LARGEST_FILE else b""
     except OSError:
         return
-    if len(data) > _LARGEST_FILE or b"\0" in data[:_BINARY_PROBE_BYTES]:
-        return
-    for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
-        if pattern.search(line):
-            yield number, line.removesuffix("\r")[:_LONGEST_LINE]
+    if b"\0" not in data[:_BINARY_PROBE_BYTES]:
+        for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
+            if pattern.search(line):
+                yield number, line.removesuffix("\r")[:_LONGEST_LINE]
 
 
 def search(
     *, root: str, start: str, pattern: str, target: str, file_glob: str, limit: int
 ) -> dict[str, Any]:
     """Return the matches, in the form of the tool's result."""
-    is_for_names, found = target == "files", list[Any]()
-    glob = (pattern if is_for_names else file_glob).removeprefix("./").removeprefix("**/")
+    found: list[Any] = []
+    name, glob = ("files", pattern) if target == "files" else ("matches", file_glob)
     try:
-        expression = re.compile("" if is_for_names else pattern)
+        expression = re.compile("" if target == "files" else pattern)
     except (re.error, RecursionError, OverflowError) as error:
         return {"total_count": 0, "invalid": str(error)}
-    for path in sorted(find_files(Path(root), Path(start), glob)):
+    for path in sorted(find_files(Path(root), Path(start), glob.removeprefix("**/"))):
         shown = os.fsencode(path).decode(errors="replace")
-        if is_for_names:
+        if target == "files":
             found.append(shown)
-            continue
-        for number, line in matching_lines(Path(root, path), expression):
-            found.append({"path": shown, "line": number, "content": line})
-    answer: dict[str, Any] = {"total_count": len(found)}
-    if found:
-        answer["files" if is_for_names else "matches"] = found[:limit]
+        else:
+            lines = matching_lines(Path(root, path), expression)
+            found += [{"path": shown, "line": number, "content": line} for number, line in lines]
+    answer = {"total_count": len(found), **({name: found[:limit]} if found else {})}
     return {**answer, "truncated": True} if len(found) > limit else answer
 
 

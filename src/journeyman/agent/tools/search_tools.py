@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 
-import msgspec
-
 from journeyman.agent.tools.tool import (
     Invocation,
     Result,
@@ -30,7 +28,6 @@ from journeyman.records.errors import JourneymanError
 Search = Callable[[str, int], Sequence[SearchHit]]
 """Takes a query and the maximum number of messages."""
 
-_LONGEST_PATTERN = 10_000
 _MOST_MATCHES = 500
 _ANSWER_CHARACTERS = 4_000_000
 _DEFAULT_HITS, _MOST_HITS = 10, 50
@@ -42,9 +39,8 @@ def search_files_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
         start = workspace.find_path(path)
         if not start.exists():
             raise ToolError(f"Path not found: {path}")
-        if not pattern or len(pattern) > _LONGEST_PATTERN:
-            reason = "is empty" if not pattern else f"has over {_LONGEST_PATTERN:,} characters"
-            raise ToolError(f"The pattern {reason}.")
+        if not pattern:
+            raise ToolError("The pattern is empty.")
         request = {
             "root": str(workspace.root),
             "start": str(start),
@@ -65,11 +61,9 @@ def search_files_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
         if ended.ending == "timeout":
             reason = f"Search timed out after {limits.search_s:g}s."
             raise ToolError(f"{reason} Use a simpler pattern or a smaller path.")
-        try:
-            answer = msgspec.json.decode(ended.output, type=dict)
-        except msgspec.DecodeError:
-            last = (ended.output.strip() or f"exit code {ended.exit_code}").splitlines()[-1]
-            raise ToolError(f"The search failed: {last[:200]}") from None
+        if ended.exit_code:
+            raise ToolError(f"The search failed: {ended.output.strip()[-200:]}")
+        answer = json.loads(ended.output)
         if "invalid" in answer:
             reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
             raise ToolError(f"{reason}backslash before characters that are meant literally.")
@@ -105,18 +99,7 @@ def session_search_tool(search: Search) -> Tool:
             hits = search(query, limit)
         except JourneymanError as error:
             return failed(str(error), success=False)
-        results = [
-            {
-                "session": hit.session,
-                "source": hit.source,
-                "role": hit.role,
-                **({"tool": hit.tool} if hit.tool else {}),
-                **({"date": f"{datetime.fromtimestamp(hit.at, UTC):%Y-%m-%d}"} if hit.at else {}),
-                "snippet": hit.snippet,
-            }
-            for hit in hits
-        ]
-        return worked(success=True, count=len(hits), results=results)
+        return worked(success=True, count=len(hits), results=[_shown(hit) for hit in hits])
 
     return Tool(
         name="session_search",
@@ -134,3 +117,14 @@ def session_search_tool(search: Search) -> Tool:
         work="research",
         teaches=False,
     )
+
+
+def _shown(hit: SearchHit) -> dict[str, str]:
+    return {
+        "session": hit.session,
+        "source": hit.source,
+        "role": hit.role,
+        **({"tool": hit.tool} if hit.tool else {}),
+        **({"date": f"{datetime.fromtimestamp(hit.at, UTC):%Y-%m-%d}"} if hit.at else {}),
+        "snippet": hit.snippet,
+    }

@@ -40,8 +40,9 @@ def terminal_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
         if not folder.is_dir():
             raise ToolError(f"The folder {workdir!r} does not exist.")
         allowed_s = limits.allowed_s(call.arguments.get("timeout"))
+        shell = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
         ended = workspace.run(
-            [shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh", "-c", command],
+            [shell, "-c", command],
             folder=folder,
             timeout_s=allowed_s,
             characters=limits.output_characters,
@@ -49,8 +50,8 @@ def terminal_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
             cancelled=call.cancelled,
         )
         output = ended.output
-        if note := _note("Command", ended, workspace, allowed_s):
-            output = f"{output.rstrip()}\n{note}".lstrip("\n")
+        if note := _note("Command", ended, allowed_s):
+            output = f"{output.rstrip()}\n[{note}]".lstrip("\n")
         # What an exit code means depends on the command: the judge reads both from the content.
         return Result(
             content={"output": output, "exit_code": ended.exit_code, "error": None},
@@ -91,10 +92,22 @@ def execute_code_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
                 network=call.network,
                 cancelled=call.cancelled,
             )
-        note = _note("Script", ended, workspace, allowed_s)
         # The script's path is of no use to the model, and differs each time.
         output = ended.output.replace(str(script), _SCRIPT)
-        return _script_result(ended, output, note)
+        content = {"output": output, "duration_seconds": round(ended.seconds, 2)}
+        if ended.ending == "cancelled":
+            return interruption(status="interrupted", **content)
+        if not ended.exit_code:
+            return worked(status="success", exit_code=0, **content)
+        last = output.rstrip().rpartition("\n")[2]
+        exception = f": {last[:_LONGEST_LINE]}" if _EXCEPTION.match(last) else ""
+        return failed(
+            _note("Script", ended, allowed_s)
+            or f"Script exited with code {ended.exit_code}{exception}",
+            status="timeout" if ended.ending == "timeout" else "error",
+            exit_code=ended.exit_code,
+            **content,
+        )
 
     return Tool(
         name="execute_code",
@@ -111,28 +124,8 @@ def execute_code_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
     )
 
 
-def _note(what: str, ended: ProcessResult, workspace: Workspace, allowed_s: float) -> str:
+def _note(what: str, ended: ProcessResult, allowed_s: float) -> str:
     """How the process ended, if not by itself."""
-    if ended.ending == "cancelled":
-        return f"[{what} interrupted]"
     if ended.ending == "timeout":
-        return f"[{what} timed out after {allowed_s:g}s]"
-    exceeded = workspace.resources.explain(ended.exit_code)
-    return f"[{what} ended: it {exceeded}]" if exceeded and not workspace.unconfined else ""
-
-
-def _script_result(ended: ProcessResult, output: str, note: str) -> Result:
-    seconds = round(ended.seconds, 2)
-    if ended.ending == "cancelled":
-        return interruption(status="interrupted", output=output, duration_seconds=seconds)
-    if not ended.exit_code:
-        return worked(status="success", output=output, exit_code=0, duration_seconds=seconds)
-    last = output.rstrip().rpartition("\n")[2]
-    exception = f": {last[:_LONGEST_LINE]}" if _EXCEPTION.match(last) else ""
-    return failed(
-        note.strip("[]") or f"Script exited with code {ended.exit_code}{exception}",
-        status="timeout" if ended.ending == "timeout" else "error",
-        output=output,
-        exit_code=ended.exit_code,
-        duration_seconds=seconds,
-    )
+        return f"{what} timed out after {allowed_s:g}s"
+    return f"{what} interrupted" if ended.ending == "cancelled" else ""

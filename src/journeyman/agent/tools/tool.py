@@ -4,7 +4,6 @@ that apply to them.
 
 import os
 from collections.abc import Callable
-from signal import SIGXCPU, SIGXFSZ
 from typing import Any
 
 import msgspec
@@ -183,10 +182,3 @@ class Resources(Struct, frozen=True, kw_only=True):
             "fsize": self.file_mb * _MB,
             "cpu": self.cpu_s,
         }
-
-    def explain(self, exit_code: int) -> str:
-        """Describe which limit the kernel ended a command for, if its exit code shows that."""
-        return {
-            128 + SIGXFSZ: f"wrote a file of more than {self.file_mb:,} MB (agent.file_mb)",
-            128 + SIGXCPU: f"used more than {self.cpu_s:,} s of processor time (agent.cpu_s)",
-        }.get(exit_code, "")

@@ -3,9 +3,7 @@ confined to it where the machine supports that.
 """
 
 import os
-import shutil
 import tempfile
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -55,10 +53,8 @@ class Workspace:
             bubblewrap, self.unconfined = confinement.find_confinement()
         self.network: Network = network
         self.resources = resources
-        self.private = Path(tempfile.mkdtemp(prefix="journeyman-")).resolve()
-        self._remove_private = weakref.finalize(
-            self, shutil.rmtree, self.private, ignore_errors=True
-        )
+        self._folder = tempfile.TemporaryDirectory(prefix="journeyman-", ignore_cleanup_errors=True)
+        self.private = Path(self._folder.name).resolve()
         for name in ("home", "tmp"):
             (self.private / name).mkdir()
         inherited = os.environ if environment is None else environment
@@ -78,7 +74,7 @@ class Workspace:
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        self._remove_private()
+        self._folder.cleanup()
 
     def __enter__(self) -> Self:
         return self

@@ -164,14 +164,8 @@ EXCESSIVE = {
         "Resource",
     ),
     "memory": (f"{PYTHON} -c 'x = bytearray(10**9)'", "MemoryError"),
-    "a file": (
-        "exec yes > large",
-        "[Command ended: it wrote a file of more than 20 MB (agent.file_mb)]",
-    ),
-    "processor time": (
-        "while :; do :; done",
-        "[Command ended: it used more than 1 s of processor time (agent.cpu_s)]",
-    ),
+    "a file": ("(yes > large); exit $?", "File size limit exceeded"),
+    "processor time": ("(while :; do :; done); exit $?", "CPU time limit exceeded"),
 }
 
 
