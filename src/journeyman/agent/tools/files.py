@@ -1,57 +1,26 @@
 """The file tools: `read_file` shows numbered lines, `write_file` writes a whole file, `patch`
 replaces text in a file. A failed call returns a hint.
-
-Files are opened by paths with links already resolved. A folder on the path that has been replaced
-by a link since then is not entered.
 """
 
 import io
-import os
 import stat
-from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
 
-from journeyman.agent.tools.tool import (
-    Invocation,
-    Result,
-    Tool,
-    ToolError,
-    ToolLimits,
-    count,
-    parameters,
-    text,
-    worked,
-)
-from journeyman.agent.tools.workspace import BadPath, Workspace, bound, showable
+from journeyman.agent.tools.tool import Invocation, Result, ToolError, ToolLimits, worked
+from journeyman.agent.tools.workspace import Workspace, showable
 from journeyman.text.atomic_write import entered, put_file
 
 LARGEST_FILE = 50 * 2**20
 """In bytes. Larger files are not for a model to read."""
 _BINARY_PROBE_BYTES = 8192
 _LONGEST_DIFF = 8_000
-_PATH = text("The file, relative to the workspace.")
 
 
-def read_file_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
-    def run(workspace: Workspace, call: Invocation) -> Result:
-        data = _read_text(workspace, call.arguments["path"])
-        most = call.arguments.get("limit", limits.read_lines)
-        return _numbered_lines(data, call.arguments.get("offset", 1), most, limits.read_characters)
-
-    return Tool(
-        name="read_file",
-        description="Read a text file; its lines come as NUMBER|TEXT.",
-        parameters=parameters(
-            "path",
-            path=_PATH,
-            offset=count("First line to read (default 1)."),
-            limit=count(f"How many lines (default {limits.read_lines})."),
-        ),
-        run=bound(workspace, run),
-        risk="read",
-        work="file",
-    )
+def read_file(workspace: Workspace, limits: ToolLimits, call: Invocation) -> Result:
+    data = _read_text(workspace, call.arguments["path"])
+    most = call.arguments.get("limit", limits.read_lines)
+    return _numbered_lines(data, call.arguments.get("offset", 1), most, limits.read_characters)
 
 
 def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Result:
@@ -84,116 +53,58 @@ def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Resu
 
 def _read_text(workspace: Workspace, path: str) -> bytes:
     """Return the contents of a text file."""
-    data = read_bytes(workspace.find_path(path), path)
+    place = workspace.find_path(path)
+    if not place.exists():
+        raise ToolError(f"File not found: {path}")
+    if place.is_dir():
+        hint = "List it with search_files, target 'files'."
+        raise ToolError(f"{path!r} is a folder, not a file. {hint}")
+    if not place.is_file():
+        raise ToolError(f"{path!r} is not a plain file.")
+    if (size := place.stat().st_size) > LARGEST_FILE:
+        hint = "Look at a part of it with terminal: head, tail, sed or grep."
+        raise ToolError(f"{path!r} is too large to read ({size:,} bytes). {hint}")
+    data = place.read_bytes()
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         reason = f"The file {path!r} is not text. Look at it with terminal: file, xxd."
         raise ToolError(reason, file_size=len(data), is_binary=True)
     return data
 
 
-def read_bytes(place: Path, name: str) -> bytes:
-    """Return the contents of a file. Raises BadPath."""
-    # Do not follow a link that was just put there, or wait for a pipe.
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        with entered(place.parent) as folder:
-            opened = os.open(place.name or ".", flags, dir_fd=folder)
-        with os.fdopen(opened, "rb") as file:
-            status = os.fstat(opened)
-            if not stat.S_ISREG(status.st_mode):
-                problem = "is not a plain file"
-            elif status.st_size <= LARGEST_FILE:
-                return file.read()
-            else:
-                problem = f"is too large to read ({status.st_size:,} bytes). Look at a part of it "
-                problem += "with terminal: head, tail, sed or grep"
-    except (FileNotFoundError, NotADirectoryError):
-        raise BadPath(f"File not found: {name}") from None
-    except IsADirectoryError:
-        problem = "is a folder, not a file. List it with search_files, target 'files'"
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-    raise BadPath(f"{name!r} {problem}.")
-
-
-def replace_file(place: Path, data: bytes) -> None:
-    """Write a file atomically: readers see either the old or the new content. An existing file
-    keeps its mode, and missing folders are created. Raises OSError.
-    """
+def _replace_file(place: Path, data: bytes) -> None:
+    """Write a file atomically. An existing one keeps its mode; missing folders are created."""
+    mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else None
     with entered(place.parent, create=True) as folder:
-        mode = None
-        with suppress(FileNotFoundError):
-            status = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
-            mode = stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
         put_file(folder, place.name, io.BytesIO(data), mode=mode, sync=True)
 
 
-def write_file_tool(workspace: Workspace | None) -> Tool:
-    def run(workspace: Workspace, call: Invocation) -> Result:
-        path = call.arguments["path"]
-        place = workspace.find_path(path)
-        data = call.arguments["content"].encode(errors="replace")
-        is_new = not place.parent.exists()
-        replace_file(place, data)
-        return worked(
-            bytes_written=len(data),
-            dirs_created=is_new,
-            resolved_path=showable(str(place)),
-            files_modified=[workspace.shown(place)],
-        )
-
-    return Tool(
-        name="write_file",
-        description=(
-            "Write a whole file; what was in it is replaced, and missing folders are created. To "
-            "change a part of a file use patch."
-        ),
-        parameters=parameters(
-            "path", "content", path=_PATH, content=text("The whole content of the file.")
-        ),
-        run=bound(workspace, run, bytes_written=0, dirs_created=False),
-        risk="write",
-        work="file",
+def write_file(workspace: Workspace, _limits: ToolLimits, call: Invocation) -> Result:
+    path = call.arguments["path"]
+    place = workspace.find_path(path)
+    data = call.arguments["content"].encode(errors="replace")
+    is_new = not place.parent.exists()
+    _replace_file(place, data)
+    return worked(
+        bytes_written=len(data),
+        dirs_created=is_new,
+        resolved_path=showable(str(place)),
+        files_modified=[workspace.shown(place)],
     )
 
 
-def patch_tool(workspace: Workspace | None) -> Tool:
-    def run(workspace: Workspace, call: Invocation) -> Result:
-        place = workspace.find_path(call.arguments["path"])
-        # Bytes that are not valid UTF-8 pass through unchanged.
-        before = _read_text(workspace, call.arguments["path"]).decode(errors="surrogateescape")
-        old, new = (
-            _with_line_ends_of(before, call.arguments[name])
-            for name in ("old_string", "new_string")
-        )
-        replace_all = call.arguments.get("replace_all", False)
-        _check_matches(old, before.count(old), replace_all=replace_all)
-        after = before.replace(old, new)
-        replace_file(place, after.encode(errors="surrogateescape"))
-        path = workspace.shown(place)
-        return worked(success=True, diff=_diff(path, before, after), files_modified=[path])
-
-    return Tool(
-        name="patch",
-        description=(
-            "Replace a text in a file. old_string must be in the file exactly once, unless "
-            "replace_all is set."
-        ),
-        parameters=parameters(
-            *("path", "old_string", "new_string"),
-            path=_PATH,
-            old_string=text("The text to replace, exactly as it is in the file."),
-            new_string=text("The text to put in its place."),
-            replace_all={
-                "type": "boolean",
-                "description": "Replace every occurrence (default false).",
-            },
-            mode=text("Always replace.", "replace"),
-        ),
-        run=bound(workspace, run, success=False),
-        risk="write",
-        work="file",
+def patch(workspace: Workspace, _limits: ToolLimits, call: Invocation) -> Result:
+    place = workspace.find_path(call.arguments["path"])
+    # Bytes that are not valid UTF-8 pass through unchanged.
+    before = _read_text(workspace, call.arguments["path"]).decode(errors="surrogateescape")
+    old, new = (
+        _with_line_ends_of(before, call.arguments[name]) for name in ("old_string", "new_string")
     )
+    replace_all = call.arguments.get("replace_all", False)
+    _check_matches(old, before.count(old), replace_all=replace_all)
+    after = before.replace(old, new)
+    _replace_file(place, after.encode(errors="surrogateescape"))
+    path = workspace.shown(place)
+    return worked(success=True, diff=_diff(path, before, after), files_modified=[path])
 
 
 def _with_line_ends_of(file_text: str, text: str) -> str:

@@ -14,14 +14,12 @@ from journeyman.agent.tools.tool import (
     Tool,
     ToolError,
     ToolLimits,
-    count,
+    described,
     failed,
     interruption,
-    parameters,
-    text,
     worked,
 )
-from journeyman.agent.tools.workspace import Workspace, bound
+from journeyman.agent.tools.workspace import Workspace
 from journeyman.records import SearchHit
 from journeyman.records.errors import JourneymanError
 
@@ -33,60 +31,40 @@ _ANSWER_CHARACTERS = 4_000_000
 _DEFAULT_HITS, _MOST_HITS = 10, 50
 
 
-def search_files_tool(workspace: Workspace | None, limits: ToolLimits) -> Tool:
-    def run(workspace: Workspace, call: Invocation) -> Result:
-        path, pattern = call.arguments.get("path", ""), call.arguments["pattern"]
-        start = workspace.find_path(path)
-        if not start.exists():
-            raise ToolError(f"Path not found: {path}")
-        if not pattern:
-            raise ToolError("The pattern is empty.")
-        request = {
-            "root": str(workspace.root),
-            "start": str(start),
-            "pattern": pattern,
-            "target": call.arguments.get("target", "content"),
-            "file_glob": call.arguments.get("file_glob") or "*",
-            "limit": min(call.arguments.get("limit", limits.matches), _MOST_MATCHES),
-        }
-        program = files(__package__).joinpath("search_process.py").read_text(encoding="utf-8")
-        ended = workspace.run(
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", program, json.dumps(request)],
-            timeout_s=limits.search_s,
-            characters=_ANSWER_CHARACTERS,
-            cancelled=call.cancelled,
-        )
-        if ended.ending == "cancelled":
-            return interruption(total_count=0, error="Interrupted")
-        if ended.ending == "timeout":
-            reason = f"Search timed out after {limits.search_s:g}s."
-            raise ToolError(f"{reason} Use a simpler pattern or a smaller path.")
-        if ended.exit_code:
-            raise ToolError(f"The search failed: {ended.output.strip()[-200:]}")
-        answer = json.loads(ended.output)
-        if "invalid" in answer:
-            reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
-            raise ToolError(f"{reason}backslash before characters that are meant literally.")
-        return worked(**answer)
-
-    return Tool(
-        name="search_files",
-        description=(
-            "Search the workspace: lines that match a regular expression (target content), or "
-            "files whose names match a glob such as *.py (target files)."
-        ),
-        parameters=parameters(
-            "pattern",
-            pattern=text("Regular expression, or glob."),
-            path=text("Folder or file to search in."),
-            target=text("What to search (default content).", "content", "files"),
-            file_glob=text("Only in files whose names match this glob."),
-            limit=count(f"Maximum number of matches (default {limits.matches})."),
-        ),
-        run=bound(workspace, run, total_count=0),
-        risk="search",
-        work="file",
+def search_files(workspace: Workspace, limits: ToolLimits, call: Invocation) -> Result:
+    path, pattern = call.arguments.get("path", ""), call.arguments["pattern"]
+    start = workspace.find_path(path)
+    if not start.exists():
+        raise ToolError(f"Path not found: {path}")
+    if not pattern:
+        raise ToolError("The pattern is empty.")
+    request = {
+        "root": str(workspace.root),
+        "start": str(start),
+        "pattern": pattern,
+        "target": call.arguments.get("target", "content"),
+        "file_glob": call.arguments.get("file_glob") or "*",
+        "limit": min(call.arguments.get("limit", limits.matches), _MOST_MATCHES),
+    }
+    program = files(__package__).joinpath("search_process.py").read_text(encoding="utf-8")
+    ended = workspace.run(
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", program, json.dumps(request)],
+        timeout_s=limits.search_s,
+        characters=_ANSWER_CHARACTERS,
+        cancelled=call.cancelled,
     )
+    if ended.ending == "cancelled":
+        return interruption(total_count=0, error="Interrupted")
+    if ended.ending == "timeout":
+        reason = f"Search timed out after {limits.search_s:g}s."
+        raise ToolError(f"{reason} Use a simpler pattern or a smaller path.")
+    if ended.exit_code:
+        raise ToolError(f"The search failed: {ended.output.strip()[-200:]}")
+    answer = json.loads(ended.output)
+    if "invalid" in answer:
+        reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
+        raise ToolError(f"{reason}backslash before characters that are meant literally.")
+    return worked(**answer)
 
 
 def session_search_tool(search: Search) -> Tool:
@@ -101,22 +79,7 @@ def session_search_tool(search: Search) -> Tool:
             return failed(str(error), success=False)
         return worked(success=True, count=len(hits), results=[_shown(hit) for hit in hits])
 
-    return Tool(
-        name="session_search",
-        description=(
-            "Search earlier sessions for words; all of them must be in one message. Put a phrase "
-            "in double quotes."
-        ),
-        parameters=parameters(
-            "query",
-            query=text("Words to look for."),
-            limit=count(f"Maximum number of messages (default {_DEFAULT_HITS})."),
-        ),
-        run=run,
-        risk="recall",
-        work="research",
-        teaches=False,
-    )
+    return described("session_search", run, ToolLimits())
 
 
 def _shown(hit: SearchHit) -> dict[str, str]:

@@ -3,7 +3,10 @@ that apply to them.
 """
 
 import os
+import tomllib
 from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -99,11 +102,6 @@ def text(description: str, *choices: str) -> dict[str, Any]:
     return {"type": "string", **enum, "description": description}
 
 
-def count(description: str) -> dict[str, Any]:
-    """Return the schema of a whole number, 1 or greater."""
-    return {"type": "integer", "minimum": 1, "description": description}
-
-
 def worked(**content: Any) -> Result:
     """Return the result of a call that succeeded."""
     return Result(content=content, recorded=ResultFlags(is_error=False))
@@ -148,15 +146,40 @@ class ToolLimits(Struct, frozen=True, kw_only=True):
     read_characters: int = 50_000
     matches: int = 50
 
-    @property
-    def timeout_parameter(self) -> dict[str, object]:
-        """The schema of the parameter that requests a time limit."""
-        about = f"Time limit in seconds (default {self.timeout_s:g}, maximum {self.longest_s:g})."
-        return {"type": "number", "exclusiveMinimum": 0, "description": about}
-
     def allowed_s(self, requested: float | None) -> float:
         """Return the time limit of a command that requests this one."""
         return self.timeout_s if requested is None else min(requested, self.longest_s)
+
+
+@cache
+def _rows() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files(__package__).joinpath("tools.toml").read_text(encoding="utf-8"))
+
+
+def described(
+    name: str, run: Callable[[Invocation], Result], limits: ToolLimits, note: str = ""
+) -> Tool:
+    """Return a tool of `tools.toml` with its function, and a note at the end of its description."""
+    row, values = _rows()[name], msgspec.structs.asdict(limits)
+    properties = {
+        parameter: {**schema, "description": schema["description"].format(**values)}
+        for parameter, schema in row["properties"].items()
+    }
+    return Tool(
+        name=name,
+        description=row["description"] + note,
+        parameters=parameters(*row["required"], **properties),
+        run=run,
+        risk=row["risk"],
+        work=row["work"],
+        teaches=row.get("teaches", True),
+    )
+
+
+def failure(name: str) -> dict[str, Any]:
+    """Return what a failed call of a tool returns besides its error."""
+    content: dict[str, Any] = _rows()[name].get("failure", {})
+    return content
 
 
 class Resources(Struct, frozen=True, kw_only=True):

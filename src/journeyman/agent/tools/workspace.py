@@ -133,23 +133,25 @@ class Workspace:
 
 
 def bound(
-    workspace: Workspace | None, run: Callable[[Workspace, Invocation], Result], **content: Any
+    workspace: Workspace | None,
+    run: Callable[[Workspace, Invocation], Result],
+    failure: Mapping[str, Any],
 ) -> Callable[[Invocation], Result]:
     """Return the function of a tool that works in a workspace. A ToolError, a path out of reach or
-    an OSError becomes a result with this content. Without a workspace, the tool is only described.
+    an OSError becomes a result with the content `failure`. Without a workspace, every call fails.
     """
 
     def answer(call: Invocation) -> Result:
         if workspace is None:
-            return failed("This tool is only a description: it has no workspace.", **content)
+            return failed("This tool is only a description: it has no workspace.", **failure)
         try:
             return run(workspace, call)
         except OutOfReach as error:
-            return refused(str(error), **content)
+            return refused(str(error), **failure)
         except ToolError as error:
-            return failed(str(error), **{**content, **error.content})
+            return failed(str(error), **{**failure, **error.content})
         except OSError as error:
-            return failed(f"The operation failed: {error.strerror}.", **content)
+            return failed(f"The operation failed: {error.strerror}.", **failure)
 
     return answer
 
