@@ -3,7 +3,9 @@ confined to it where the machine supports that.
 """
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -53,8 +55,10 @@ class Workspace:
             bubblewrap, self.unconfined = confinement.find_confinement()
         self.network: Network = network
         self.resources = resources
-        self._folder = tempfile.TemporaryDirectory(prefix="journeyman-", ignore_cleanup_errors=True)
-        self.private = Path(self._folder.name).resolve()
+        self.private = Path(tempfile.mkdtemp(prefix="journeyman-")).resolve()
+        self._remove_private = weakref.finalize(
+            self, shutil.rmtree, self.private, ignore_errors=True
+        )
         for name in ("home", "tmp"):
             (self.private / name).mkdir()
         inherited = os.environ if environment is None else environment
@@ -74,7 +78,7 @@ class Workspace:
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        self._folder.cleanup()
+        self._remove_private()
 
     def __enter__(self) -> Self:
         return self
