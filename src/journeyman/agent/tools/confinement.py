@@ -130,7 +130,8 @@ def why_failing(bubblewrap: str) -> str:
         words, stdin = policy.launch(probe, folder="/", network=False, limits={"nproc": 1_000})
         ran = subprocess.run(words, input=stdin, capture_output=True, check=False)  # noqa: S603
     reason = ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}"
-    return reason.rpartition(": the ")[2].rstrip(".") if ran.returncode else ""
+    reason = reason.removeprefix("The command was not run: ").rstrip(".")
+    return reason if ran.returncode else ""
 
 
 def command_environment(inherited: Mapping[str, str], home: Path, private: Path) -> dict[str, str]:
