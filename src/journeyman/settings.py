@@ -170,10 +170,10 @@ agent.seconds         longest turn, in seconds; no limit by default
 agent.knowledge       folder with memories/ and skills/; default the home
 agent.network         off, ask or on: network access for commands; default ask
 agent.confine         false runs commands with your permissions; default true
-agent.memory_mb       memory for a command in MB; default half of the machine's
+agent.memory_mb       memory for each process of a command in MB; default half of all
 agent.processes       maximum number of processes of a command; default 500
 agent.file_mb         largest file that a command may write, in MB; default 1024
-agent.cpu_s           processor time for a command in seconds; default 3600
+agent.cpu_s           processor time for each of its processes in seconds; default 3600
 agent.undo            true saves the workspace before a turn changes it; default true
 agent.undo_mb         largest workspace that is saved, in MB; default 1024
 agent.undo_days       days for which a turn can be undone; default 14

@@ -1,6 +1,5 @@
 """Builds agents and reviewers from the settings: model, tools, gate, memory, opening, review."""
 
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -170,8 +169,7 @@ class AgentFactory:
 
     def builtin_tools(self, limits: ToolLimits = DEFAULT_LIMITS) -> tuple[Tool, ...]:
         """The tools of an agent, for their descriptions; those for a workspace cannot run."""
-        with tempfile.TemporaryDirectory() as folder, Workspace(Path(folder)) as workspace:
-            described = workspace_tools(workspace, limits)
+        described = workspace_tools(None, limits)
         return (*described, *self._stored_tools(Gate(self._settings.home), no_approver))
 
     def review(

@@ -4,15 +4,13 @@ import os
 import platform
 import shlex
 import stat
-import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
-from journeyman.agent.tools.confinement import filter_options
-from journeyman.agent.tools.workspace import Workspace
+from journeyman.agent.tools.confinement import find_confinement
 from journeyman.configuration import FLAG, Configuration
 from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
@@ -37,7 +35,6 @@ _EXTRAS = {
 """A module by which each extra is known to be installed."""
 
 _MOST_NAMES = 5
-_COMMAND_TIMEOUT_S = 10.0
 _MAX_WAIT_S = 2.0
 """Seconds to wait for a locked database: it is reported, so there is no need to wait longer."""
 _CHOOSE_HOME = 'export JOURNEYMAN_HOME="$HOME/.journeyman"  (or another folder of yours)'
@@ -172,28 +169,12 @@ def _learned(store: Store, settings: Settings, program: str) -> Finding:
 def _confinement(*, confine: bool) -> Finding:
     """Check what confines an agent's commands, by running one."""
     what = "confinement"
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Workspace(Path(folder), confine=confine) as workspace,
-    ):
-        if workspace.unconfined:
-            found = f"the agent's commands are not confined: {workspace.unconfined}"
-            return Finding(what, "note", found, "Every command asks for confirmation.")
-        try:
-            ended = workspace.run(
-                ["/bin/sh", "-c", ":"], timeout_s=_COMMAND_TIMEOUT_S, characters=200
-            )
-        except OSError as error:
-            return Finding(what, "problem", f"no command can be run: {error}")
-    if ended.exit_code:
-        output = ended.output.strip() or ended.ending
-        return Finding(what, "problem", f"a command that does nothing failed: {output}")
-    if ended.in_namespaces:
-        return Finding(what, "ok", "Landlock, a system call filter, and namespaces")
-    if not filter_options(network=False):
-        return Finding(what, "note", "Landlock only: commands can reach the network")
-    found = "Landlock and a system call filter, without namespaces"
-    return Finding(what, "note", found, "Allow user namespaces.")
+    bubblewrap, problem = find_confinement() if confine else ("", "agent.confine is false")
+    if problem:
+        found = f"the agent's commands are not confined: {problem}"
+        return Finding(what, "note", found, "Every command asks for confirmation.")
+    found = bubblewrap or "namespaces of the kernel, without bubblewrap"
+    return Finding(what, "ok", f"the agent's commands are confined by {found}")
 
 
 def _confirmations(settings: Settings, program: str) -> Finding:

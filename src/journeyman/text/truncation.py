@@ -52,3 +52,26 @@ def fit_pieces(pieces: Sequence[tuple[str, int]], limit: float, omitted: str) ->
         fitting.append(piece)
         missing -= characters
     return "".join(fitting) + omitted.format(missing)
+
+
+class TruncatedText:
+    """The beginning and the end of a text that arrives in chunks, in bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._half = max(1, size // 2)
+        self._head, self._tail, self._omitted = b"", b"", 0
+
+    def add(self, chunk: bytes) -> None:
+        room = self._half - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        over = max(0, len(self._tail) - self._half)
+        self._tail = self._tail[over:]
+        self._omitted += over
+
+    @property
+    def text(self) -> str:
+        if not self._omitted:
+            return (self._head + self._tail).decode(errors="replace")
+        head, tail = self._head.decode(errors="ignore"), self._tail.decode(errors="ignore")
+        return f"{head}\n[… {self._omitted:,} bytes left out …]\n{tail}"

@@ -1,283 +1,189 @@
-"""The program that runs one command of the agent: it confines the command, monitors its resources,
-and leaves none of its processes behind. It is started for every command, without the rest of the
-package, so it imports little. Its arguments are the command; its `LaunchOptions` arrive on standard
-input. When that is closed, the command is ended.
+"""The program that starts one confined command. Python reads it from standard input, without the
+rest of the package. It limits resources and privileges; outside bubblewrap it also confines the
+command, with namespaces and a file system of its own.
 """
 
-import _signal as signal  # type: ignore[import-not-found]
-import marshal
+import ctypes
 import os
 import resource
-import select
+import signal
+import struct
 import sys
-import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
 
-from journeyman.agent.tools import sandbox
+_PARENT_DEATH_SIGNAL, _DROP_CAPABILITY, _NO_NEW_PRIVS = 1, 24, 38
+_KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 10)
+"""What the superuser keeps: owners and modes of files, signals, users, low ports."""
+_CAPABILITIES, _CAPABILITY_VERSION = 64, 0x20080522
+_OWN_PID_MAX, _RESERVED_PIDS = (6, 14), 300
+"""Since this version of Linux, each process namespace has a highest process number of its own."""
 
-NOT_CONFINED = 125
-NOT_STARTED = 127
+_MOUNTS, _HOST_NAME, _QUEUES = 0x00020000, 0x04000000, 0x08000000
+_USERS, _PROCESSES, _NETWORK = 0x10000000, 0x20000000, 0x40000000
+_NO_SUID, _NO_DEVICES, _BIND, _PRIVATE, _DETACHED = 2, 4, 0x5000, 0x44000, 2
+_MOUNT_SETATTR, _READ_ONLY, _HERE, _RECURSIVE = 442, 1, -100, 0x8000
+_SET_INTERFACE, _IS_UP = 0x8914, 1
+_CREATE_RULESET, _RESTRICT_SELF, _ABSTRACT_SOCKETS = 444, 446, 1
+_KEYCTL, _NEW_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 
-_END_S = 4.0
-"""How long ending the processes of a command may take."""
-_BACKSTOP = 2
-"""The kernel's own limits on memory and time are this many times the monitored ones, because the
-kernel does not report when they are reached."""
-_TASKS, _FEWEST_TASKS = 4, 1_000
-"""The same for processes, where the kernel also counts threads."""
-_SHARED_PART = 4
-"""The memory limit divided by this number is the limit on shared memory."""
-_OWN_NICENESS = -15
-"""The niceness of this process, where permitted: the monitor must not wait for the command."""
-_CHECK_S, _CHECK_SHARE = 0.1, 20
-"""How often to check the used resources; less often where a check takes long."""
-_UNLIMITED = 2**62
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
-class LaunchOptions:
-    """The paths that the command may read, and those that it may also write; without any, it is not
-    confined. `filters` are the system call filters with and without namespaces, `clone` is the
-    number of the call that creates namespaces, and `report` a pipe for words that report what
-    happened.
+def main(options: Mapping[str, Any]) -> None:
+    """Run the command in the arguments and exit with its code. `options` are its `limits` by the
+    kernel's names and, outside bubblewrap, its `folder`, whether it has the `network`, and all that
+    is in its file system: `mounts` (source, path, whether writable) and `links`.
     """
-
-    def __init__(
-        self,
-        *,
-        report: int,
-        limits: dict[str, int],
-        readable: tuple[str, ...] = (),
-        writable: tuple[str, ...] = (),
-        filters: tuple[bytes, bytes] = (b"", b""),
-        clone: int = 0,
-    ) -> None:
-        self.report, self.limits, self.readable, self.writable = report, limits, readable, writable
-        self.filters, self.clone = filters, clone
-        self.confined = bool(readable or writable)
-        self.niceness = os.getpriority(os.PRIO_PROCESS, 0)
-        own = (path for path in writable if path != sandbox.SHARED_MEMORY)
-        self.folders = [path for path in own if os.path.isdir(path)]  # noqa: PTH112
-
-    def notify(self, word: str) -> None:
-        """Write a word to the pipe."""
-        os.write(self.report, f"{word}\n".encode())
-
-
-def run() -> None:
-    """Run the command in the arguments, and exit with its code."""
-    code = NOT_CONFINED
+    code = 125  # as of other programs that start a command
     try:
-        with open(0, "rb", closefd=False) as file:
-            options = LaunchOptions(**marshal.load(file))  # noqa: S302 - it comes from the agent
-        code = _run(options, sys.argv[1:])
-    finally:
-        # Nothing is left to clean up, and a regular exit of Python is slow.
-        os._exit(code)
-
-
-def _run(options: LaunchOptions, command: list[str]) -> int:
-    """Run a command to completion, in namespaces where available, and return its exit code."""
-    os.set_inheritable(options.report, False)  # noqa: FBT003
-    try:  # noqa: SIM105 - contextlib is slow to load
-        os.setpriority(os.PRIO_PROCESS, 0, min(_OWN_NICENESS, options.niceness))
-    except OSError:
-        pass  # only the superuser may
-    if sandbox.IS_LINUX:
-        sandbox.adopt_orphans()
-        if options.confined and options.clone:
-            shared = options.limits.get("memory", 2**32) // _SHARED_PART
-            tasks = max(options.limits.get("processes", 0) * _TASKS, _FEWEST_TASKS)
-            child = sandbox.fork_into_namespaces(
-                options.clone, options.folders, options.readable, shared, tasks
-            )
-            if child == 0:
-                options.notify("namespaces")
-                options.writable += (sandbox.TEMPORARY,)  # a private one by now
-                return _supervise(options, command, has_namespaces=True)
-            if child > 0:
-                return _exit_code(os.waitpid(child, 0)[1])
-    return _supervise(options, command, has_namespaces=False)
-
-
-def _supervise(options: LaunchOptions, command: list[str], *, has_namespaces: bool) -> int:
-    """Run the command as a child of this process, which is confined in the same way, and return its
-    exit code.
-    """
-    parent, program = os.getppid(), options.filters[not has_namespaces]
-    try:
-        if sandbox.IS_LINUX:
-            sandbox.give_up_privileges()
-        if options.confined:
-            sandbox.confine(options.readable, options.writable, program)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        with suppress(OSError):
+            # If memory runs out, the kernel ends this process before the agent.
+            Path("/proc/self/oom_score_adj").write_text("1000")
+        if "mounts" in options:
+            code = _run_in_namespaces(options)
+        else:
+            _become_command(options["limits"])
     except OSError as error:
         os.write(2, f"The command was not run: {error.strerror}.\n".encode())
-        return NOT_CONFINED
-    child = os.fork()
-    if child == 0:
-        os.close(options.report)
-        if options.confined:
-            sandbox.isolate_from_parent()
-        _become(options, command)
-    status = _wait(child, options)
-    if status is None:
-        _kill(-child)
-        _kill(child)
-        status = os.waitpid(child, 0)[1]
-    if not has_namespaces:
-        # Without confinement, a signal to all processes would reach the whole machine.
-        can_signal_all = options.confined and parent > 1 and not _kill(parent, 0)
-        _end_others(child, signals_all=can_signal_all)
-    # Otherwise the kernel ends the rest with this process, the first of its namespace.
-    return _exit_code(status)
+    finally:
+        os._exit(code)  # a regular exit of Python is slow
 
 
-def _become(options: LaunchOptions, command: list[str]) -> None:
-    """Replace this process by the command. Never returns."""
-    os.setsid()
-    os.setpriority(os.PRIO_PROCESS, 0, options.niceness)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    # Python ignores these signals, and its child processes would inherit that.
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(ignored, signal.SIG_DFL)
+def _become_command(limits: Mapping[str, int]) -> NoReturn:
+    """Replace this process by the command, within limits and without privileges."""
+    if os.geteuid() == 0:
+        _limit_process_numbers(limits["nproc"])
+        # The superuser may write to /proc/sys without any capability.
+        _make_read_only("/proc", _RECURSIVE)
+        _drop_capabilities()
+    _check("give up privileges", _libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _close_abstract_sockets()
+    if number := _KEYCTL.get(os.uname().machine):
+        _libc.syscall(number, _NEW_SESSION_KEYRING, None)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # The kernel counts all threads of the user, at most as many as the machine has.
-    tasks = int((sandbox.read("/proc/loadavg").split() or [b"/10000"] * 4)[3].split(b"/")[1])
-    for kind, name, times, others in (
-        (resource.RLIMIT_FSIZE, "file", 1, 0),
-        (resource.RLIMIT_DATA, "memory", _BACKSTOP, 0),
-        (resource.RLIMIT_CPU, "cpu", _BACKSTOP, 0),
-        (resource.RLIMIT_NPROC, "processes", _TASKS, tasks),
-    ):
-        if name in options.limits:
-            value, (_, most) = others + options.limits[name] * times, resource.getrlimit(kind)
-            value = value if most == resource.RLIM_INFINITY else min(value, most)
-            resource.setrlimit(kind, (value, value))
-    try:
-        os.execve(command[0], command, os.environ)  # noqa: S606 - running commands is its purpose
-    except OSError as error:
-        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
-        os._exit(NOT_STARTED)
+    for name, most in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name.upper()}")
+        inherited = resource.getrlimit(kind)[1]
+        if inherited == resource.RLIM_INFINITY or most < inherited:
+            # At the lower limit on processor time, the kernel says why it ends a process.
+            resource.setrlimit(kind, (most, most + (name == "cpu")))
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and therefore by its children
+        signal.signal(ignored, signal.SIG_DFL)
+    os.execve(sys.argv[1], sys.argv[1:], os.environ)  # noqa: S606 - running commands is its purpose
 
 
-def _wait(child: int, options: LaunchOptions) -> int | None:
-    """Wait for the command and return its status, or None if it must be ended because it was
-    cancelled or exceeded a limit, which is reported.
-    """
-    poll = select.poll()
-    poll.register(0, select.POLLIN)
-    wait_s, next_check = _CHECK_S, time.monotonic() + _CHECK_S
-    try:
-        poll.register(os.pidfd_open(child), select.POLLIN)
-    except (AttributeError, OSError):
-        wait_s = 0.02  # unsupported here: the end is noticed a little later
-    while True:
-        left = min(next_check - time.monotonic(), wait_s)
-        ready = dict(poll.poll(max(1, int(left * 1000))))
-        if 0 in ready:
-            return None
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status
-        if time.monotonic() < next_check:
-            continue
-        # Unless they are reaped, ended orphans would use up the process numbers.
-        for orphan in _children():
-            if orphan != child:
-                _reap(orphan)
-        started = time.process_time()
-        if exceeded := _exceeded_limit(options.limits):
-            options.notify(exceeded)
-            return None
-        took = time.process_time() - started
-        next_check = time.monotonic() + max(_CHECK_S, took * _CHECK_SHARE)
-
-
-def _exit_code(status: int) -> int:
-    """The exit code by shell conventions."""
+def _wait(child: int) -> int:
+    """Wait for a child while reaping others; return its exit code by shell conventions."""
+    ended = status = 0
+    while ended != child:
+        ended, status = os.wait()
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
-def _end_others(child: int, *, signals_all: bool) -> None:
-    """End all processes that the command started, after it has ended."""
-    _kill(-child)
-    # Processes outside the group become children of this one, which adopts orphans.
-    deadline = time.monotonic() + _END_S
-    while _reap(-1) and time.monotonic() < deadline:
-        if signals_all:
-            _kill(-1)  # all at once, so that none can fork faster than it is found
-        for orphan in _children():
-            _kill(orphan)
-        time.sleep(0.0002)
+def _run_in_namespaces(options: Mapping[str, Any]) -> int:
+    """Run a command in new namespaces. All its processes end with the first of them."""
+    _libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    user, group = os.geteuid(), os.getegid()
+    network = 0 if options["network"] else _NETWORK
+    users = _USERS if user else 0
+    namespaces = _MOUNTS | _HOST_NAME | _QUEUES | _PROCESSES | network | users
+    _check("create namespaces", _libc.unshare(namespaces))
+    if users:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    first = os.fork()
+    if first:
+        return _wait(first)
+    _libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if network:
+        this_machine = struct.pack("=16sH14x", b"lo", _IS_UP)
+        _libc.ioctl(_libc.socket(2, 2 | os.O_CLOEXEC, 0), _SET_INTERFACE, this_machine)
+    _enter_root(options["mounts"], options["links"])
+    os.chdir(options["folder"])
+    child = os.fork()
+    if child == 0:
+        os.setsid()  # it must not signal the group of this process
+        _become_command(options["limits"])
+    return _wait(child)
 
 
-def _reap(process: int) -> bool:
-    """Reap an ended child, or all of them (-1); return whether others are left."""
-    try:
-        while os.waitpid(process, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return False
-    return True
+def _enter_root(mounts: Sequence[tuple[str, str, bool]], links: Mapping[str, str]) -> None:
+    """Change to a file system that has only these mounts and links, and processes."""
+    _check("make mounts private", _libc.mount(None, b"/", None, _PRIVATE, None))
+    _mount("tmpfs", "/tmp")  # noqa: S108 - any folder will do
+    Path("/tmp/old").mkdir()  # noqa: S108
+    _check("change the root", _libc.pivot_root(b"/tmp", b"/tmp/old"))
+    for kind, path in (("proc", "/proc"), ("tmpfs", "/dev/shm")):  # noqa: S108
+        Path(path).mkdir(parents=True)
+        _mount(kind, path)
+    for source, path, is_writable in mounts:
+        old, place = Path(f"/old{source}"), Path(path)
+        folder = place if old.is_dir() else place.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        if not place.exists():
+            place.touch()
+        bound = _libc.mount(os.fsencode(old), os.fsencode(place), None, _BIND, None)
+        _check(f"mount {path}", bound)
+        if not is_writable:
+            _make_read_only(path, _RECURSIVE)
+    for path, target in links.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).symlink_to(target)
+    _check("leave the old root", _libc.umount2(b"/old", _DETACHED))
+    Path("/old").rmdir()
+    _make_read_only("/", 0)
 
 
-def _kill(process: int, number: int = signal.SIGKILL) -> bool:
-    """Send a signal; return whether it reached a process."""
-    try:
-        os.kill(process, number)
-    except OSError:
-        return False
-    return True
+def _mount(kind: str, path: str) -> None:
+    name, flags = kind.encode(), _NO_SUID | _NO_DEVICES
+    _check(f"mount {path}", _libc.mount(name, path.encode(), name, flags, None))
 
 
-def _children() -> list[int]:
-    return [int(pid) for pid in sandbox.read(f"/proc/self/task/{os.getpid()}/children").split()]
+def _make_read_only(path: str, flags: int) -> None:
+    attributes = struct.pack("=QQQQ", _READ_ONLY, 0, 0, 0)
+    call = (_MOUNT_SETATTR, _HERE, os.fsencode(path), flags, attributes)
+    _check(f"make {path} read-only", _libc.syscall(*call, ctypes.c_size_t(len(attributes))))
 
 
-def _exceeded_limit(limits: dict[str, int]) -> str:
-    """Return the name of the limit that the descendants of this process exceed, if any."""
-    most, cpu, memory = (limits.get(name, _UNLIMITED) for name in ("processes", "cpu", "memory"))
-    try:
-        names = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-    except OSError:
-        names = []  # not available on this system
-    # The first process of a namespace sees only its descendants.
-    if os.getpid() == 1 and len(names) > most:
-        return "processes"
-    processes = _descendants(names)
-    if len(processes) > most:
-        return "processes"
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = sum(ticks for _, ticks, _ in processes) / os.sysconf("SC_CLK_TCK")
-    if seconds + ended.ru_utime + ended.ru_stime > cpu:
-        return "cpu"
-    resident = sum(pages for _, _, pages in processes) * resource.getpagesize()
-    # Counting shared memory only once is slower, so it is done only where it matters.
-    if resident > memory and memory < 1024 * sum(
-        _shared_kb(process) for process, _, _ in processes
-    ):
-        return "memory"
-    return ""
-
-
-def _descendants(names: list[str]) -> list[tuple[int, int, int]]:
-    """The processes that descend from this one: number, ticks of processor time including reaped
-    children, and pages in memory.
+def _limit_process_numbers(most: int) -> None:
+    """Limit the processes of this namespace, because RLIMIT_NPROC does not hold the superuser. On
+    an older kernel, this would change the whole machine.
     """
-    rows: list[tuple[int, int, int, int]] = []
-    for name in names:
-        if text := sandbox.read(f"/proc/{name}/stat"):
-            fields = text.rpartition(b")")[2].split()
-            ticks = sum(map(int, fields[11:15]))
-            rows.append((int(fields[1]), int(name), ticks, int(fields[21])))
-    parents = {os.getpid()}
-    descendants: list[tuple[int, int, int]] = []
-    while children := [row for row in rows if row[0] in parents]:
-        descendants += [row[1:] for row in children]
-        parents = {row[1] for row in children}
-    return descendants
+    if tuple(int(part) for part in os.uname().release.split(".")[:2]) >= _OWN_PID_MAX:
+        _mount("proc", "/proc")  # the one of bubblewrap may be read-only
+        Path("/proc/sys/kernel/pid_max").write_text(str(most + _RESERVED_PIDS))
+        _libc.umount2(b"/proc", 0)
 
 
-def _shared_kb(process: int) -> int:
-    """The memory of a process, of which shared memory counts in proportion."""
-    rest = sandbox.read(f"/proc/{process}/smaps_rollup").partition(b"\nPss:")[2].split()
-    return int(rest[0]) if rest else 0
+def _drop_capabilities() -> None:
+    for capability in set(range(_CAPABILITIES)).difference(_KEPT_CAPABILITIES):
+        _libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)  # fails for unused numbers
+    kept = sum(1 << capability for capability in _KEPT_CAPABILITIES)
+    effective_permitted_inherited = struct.pack("=6I", kept, kept, 0, 0, 0, 0)
+    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+    _check("drop capabilities", _libc.capset(header, effective_permitted_inherited))
+
+
+def _close_abstract_sockets() -> None:
+    """Have Landlock deny sockets of other programs that have no path. A network namespace does the
+    same, but a command may share the network. Before Linux 6.12 this has no effect.
+    """
+    attributes = struct.pack("=QQQ", 0, 0, _ABSTRACT_SOCKETS)
+    size = ctypes.c_size_t(len(attributes))
+    ruleset = _libc.syscall(_CREATE_RULESET, attributes, size, 0)
+    if ruleset >= 0:
+        _check("restrict sockets", _libc.syscall(_RESTRICT_SELF, ruleset, 0))
+        os.close(ruleset)
+
+
+def _check(what: str, answer: int) -> int:
+    if answer < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"the kernel refused to {what} ({os.strerror(code)})")
+    return answer

@@ -2,51 +2,25 @@
 replaces text in a file. A failed call returns a hint.
 """
 
+import io
+import stat
 from difflib import unified_diff
+from pathlib import Path
 
-from journeyman.agent.tools.tool import (
-    Invocation,
-    Result,
-    Tool,
-    ToolError,
-    ToolLimits,
-    count,
-    parameters,
-    text,
-    worked,
-)
-from journeyman.agent.tools.workspace import (
-    Workspace,
-    answering,
-    read_bytes,
-    replace_file,
-    showable,
-)
+from journeyman.agent.tools.tool import Invocation, Result, ToolError, ToolLimits, worked
+from journeyman.agent.tools.workspace import Workspace, showable
+from journeyman.text.atomic_write import entered, put_file
 
+LARGEST_FILE = 50 * 2**20
+"""In bytes. Larger files are not for a model to read."""
 _BINARY_PROBE_BYTES = 8192
 _LONGEST_DIFF = 8_000
-_PATH = text("The file, relative to the workspace.")
 
 
-def read_file_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
-    def run(call: Invocation) -> Result:
-        data = _read_text(workspace, call.arguments["path"])
-        most = call.arguments.get("limit", limits.read_lines)
-        return _numbered_lines(data, call.arguments.get("offset", 1), most, limits.read_characters)
-
-    return Tool(
-        name="read_file",
-        description="Read a text file; its lines come as NUMBER|TEXT.",
-        parameters=parameters(
-            "path",
-            path=_PATH,
-            offset=count("First line to read (default 1)."),
-            limit=count(f"How many lines (default {limits.read_lines})."),
-        ),
-        run=answering(run),
-        risk="read",
-        work="file",
-    )
+def read_file(workspace: Workspace, limits: ToolLimits, call: Invocation) -> Result:
+    data = _read_text(workspace, call.arguments["path"])
+    most = call.arguments.get("limit", limits.read_lines)
+    return _numbered_lines(data, call.arguments.get("offset", 1), most, limits.read_characters)
 
 
 def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Result:
@@ -79,83 +53,58 @@ def _numbered_lines(data: bytes, first: int, most: int, characters: int) -> Resu
 
 def _read_text(workspace: Workspace, path: str) -> bytes:
     """Return the contents of a text file."""
-    try:
-        data = read_bytes(workspace.find_path(path), path)
-    except FileNotFoundError:
-        raise ToolError(f"File not found: {path}") from None
+    place = workspace.find_path(path)
+    if not place.exists():
+        raise ToolError(f"File not found: {path}")
+    if place.is_dir():
+        hint = "List it with search_files, target 'files'."
+        raise ToolError(f"{path!r} is a folder, not a file. {hint}")
+    if not place.is_file():
+        raise ToolError(f"{path!r} is not a plain file.")
+    if (size := place.stat().st_size) > LARGEST_FILE:
+        hint = "Look at a part of it with terminal: head, tail, sed or grep."
+        raise ToolError(f"{path!r} is too large to read ({size:,} bytes). {hint}")
+    data = place.read_bytes()
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         reason = f"The file {path!r} is not text. Look at it with terminal: file, xxd."
         raise ToolError(reason, file_size=len(data), is_binary=True)
     return data
 
 
-def write_file_tool(workspace: Workspace) -> Tool:
-    def run(call: Invocation) -> Result:
-        path = call.arguments["path"]
-        place = workspace.find_path(path)
-        data = call.arguments["content"].encode(errors="replace")
-        is_new = not place.parent.exists()
-        replace_file(place, data)
-        return worked(
-            bytes_written=len(data),
-            dirs_created=is_new,
-            resolved_path=showable(str(place)),
-            files_modified=[workspace.shown(place)],
-        )
+def _replace_file(place: Path, data: bytes) -> None:
+    """Write a file atomically. An existing one keeps its mode; missing folders are created."""
+    mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else None
+    with entered(place.parent, create=True) as folder:
+        put_file(folder, place.name, io.BytesIO(data), mode=mode, sync=True)
 
-    return Tool(
-        name="write_file",
-        description=(
-            "Write a whole file; what was in it is replaced, and missing folders are created. To "
-            "change a part of a file use patch."
-        ),
-        parameters=parameters(
-            "path", "content", path=_PATH, content=text("The whole content of the file.")
-        ),
-        run=answering(run, bytes_written=0, dirs_created=False),
-        risk="write",
-        work="file",
+
+def write_file(workspace: Workspace, _limits: ToolLimits, call: Invocation) -> Result:
+    path = call.arguments["path"]
+    place = workspace.find_path(path)
+    data = call.arguments["content"].encode(errors="replace")
+    is_new = not place.parent.exists()
+    _replace_file(place, data)
+    return worked(
+        bytes_written=len(data),
+        dirs_created=is_new,
+        resolved_path=showable(str(place)),
+        files_modified=[workspace.shown(place)],
     )
 
 
-def patch_tool(workspace: Workspace) -> Tool:
-    def run(call: Invocation) -> Result:
-        place = workspace.find_path(call.arguments["path"])
-        # Bytes that are not valid UTF-8 pass through unchanged.
-        before = _read_text(workspace, call.arguments["path"]).decode(errors="surrogateescape")
-        old, new = (
-            _with_line_ends_of(before, call.arguments[name])
-            for name in ("old_string", "new_string")
-        )
-        matches = before.count(old) if old else 0
-        if not matches or (matches > 1 and not call.arguments.get("replace_all")):
-            raise _patch_error(old, matches)
-        after = before.replace(old, new)
-        replace_file(place, after.encode(errors="surrogateescape"))
-        path = workspace.shown(place)
-        return worked(success=True, diff=_diff(path, before, after), files_modified=[path])
-
-    return Tool(
-        name="patch",
-        description=(
-            "Replace a text in a file. old_string must be in the file exactly once, unless "
-            "replace_all is set."
-        ),
-        parameters=parameters(
-            *("path", "old_string", "new_string"),
-            path=_PATH,
-            old_string=text("The text to replace, exactly as it is in the file."),
-            new_string=text("The text to put in its place."),
-            replace_all={
-                "type": "boolean",
-                "description": "Replace every occurrence (default false).",
-            },
-            mode=text("Always replace.", "replace"),
-        ),
-        run=answering(run, success=False),
-        risk="write",
-        work="file",
+def patch(workspace: Workspace, _limits: ToolLimits, call: Invocation) -> Result:
+    place = workspace.find_path(call.arguments["path"])
+    # Bytes that are not valid UTF-8 pass through unchanged.
+    before = _read_text(workspace, call.arguments["path"]).decode(errors="surrogateescape")
+    old, new = (
+        _with_line_ends_of(before, call.arguments[name]) for name in ("old_string", "new_string")
     )
+    replace_all = call.arguments.get("replace_all", False)
+    _check_matches(old, before.count(old), replace_all=replace_all)
+    after = before.replace(old, new)
+    _replace_file(place, after.encode(errors="surrogateescape"))
+    path = workspace.shown(place)
+    return worked(success=True, diff=_diff(path, before, after), files_modified=[path])
 
 
 def _with_line_ends_of(file_text: str, text: str) -> str:
@@ -166,14 +115,16 @@ def _with_line_ends_of(file_text: str, text: str) -> str:
     return text
 
 
-def _patch_error(old: str, matches: int) -> ToolError:
+def _check_matches(old: str, matches: int, *, replace_all: bool) -> None:
+    """Raise ToolError unless it is clear what is to be replaced."""
     if not old:
-        return ToolError("old_string is empty. To write a whole file use write_file.")
-    if matches:
+        raise ToolError("old_string is empty. To write a whole file use write_file.")
+    if not matches:
+        hint = "Read the file again and copy the text exactly."
+        raise ToolError("Could not find old_string in the file.", _hint=hint)
+    if matches > 1 and not replace_all:
         reason = f"Found {matches} matches for old_string. Add lines around it until only one fits"
-        return ToolError(f"{reason}, or set replace_all.")
-    hint = "Read the file again and copy the text exactly."
-    return ToolError("Could not find old_string in the file.", _hint=hint)
+        raise ToolError(f"{reason}, or set replace_all.")
 
 
 def _diff(path: str, before: str, after: str) -> str:

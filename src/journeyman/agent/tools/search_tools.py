@@ -6,9 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-
-import msgspec
+from importlib.resources import files
 
 from journeyman.agent.tools.tool import (
     Invocation,
@@ -16,83 +14,57 @@ from journeyman.agent.tools.tool import (
     Tool,
     ToolError,
     ToolLimits,
-    count,
+    described,
     failed,
     interruption,
-    parameters,
-    text,
     worked,
 )
-from journeyman.agent.tools.workspace import Workspace, answering
+from journeyman.agent.tools.workspace import Workspace
 from journeyman.records import SearchHit
 from journeyman.records.errors import JourneymanError
 
 Search = Callable[[str, int], Sequence[SearchHit]]
 """Takes a query and the maximum number of messages."""
 
-_PROGRAM = Path(__file__).with_name("search_process.py")
-_LONGEST_PATTERN = 10_000
 _MOST_MATCHES = 500
 _ANSWER_CHARACTERS = 4_000_000
 _DEFAULT_HITS, _MOST_HITS = 10, 50
 
 
-def search_files_tool(workspace: Workspace, limits: ToolLimits) -> Tool:
-    def run(call: Invocation) -> Result:
-        path, pattern = call.arguments.get("path", ""), call.arguments["pattern"]
-        start = workspace.find_path(path)
-        if not start.exists():
-            raise ToolError(f"Path not found: {path}")
-        if not pattern or len(pattern) > _LONGEST_PATTERN:
-            reason = "is empty" if not pattern else f"has over {_LONGEST_PATTERN:,} characters"
-            raise ToolError(f"The pattern {reason}.")
-        request = {
-            "root": str(workspace.root),
-            "start": str(start),
-            "pattern": pattern,
-            "target": call.arguments.get("target", "content"),
-            "file_glob": call.arguments.get("file_glob") or "*",
-            "limit": min(call.arguments.get("limit", limits.matches), _MOST_MATCHES),
-        }
-        ended = workspace.run(
-            [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), json.dumps(request)],
-            timeout_s=limits.search_s,
-            characters=_ANSWER_CHARACTERS,
-            cancelled=call.cancelled,
-        )
-        if ended.ending == "cancelled":
-            return interruption(total_count=0, error="Interrupted")
-        if ended.ending == "timeout":
-            reason = f"Search timed out after {limits.search_s:g}s."
-            raise ToolError(f"{reason} Use a simpler pattern or a smaller path.")
-        try:
-            answer = msgspec.json.decode(ended.output, type=dict)
-        except msgspec.DecodeError:
-            last = (ended.output.strip() or f"exit code {ended.exit_code}").splitlines()[-1]
-            raise ToolError(f"The search failed: {last[:200]}") from None
-        if "invalid" in answer:
-            reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
-            raise ToolError(f"{reason}backslash before characters that are meant literally.")
-        return worked(**answer)
-
-    return Tool(
-        name="search_files",
-        description=(
-            "Search the workspace: lines that match a regular expression (target content), or "
-            "files whose names match a glob such as *.py (target files)."
-        ),
-        parameters=parameters(
-            "pattern",
-            pattern=text("Regular expression, or glob."),
-            path=text("Folder or file to search in."),
-            target=text("What to search (default content).", "content", "files"),
-            file_glob=text("Only in files whose names match this glob."),
-            limit=count(f"Maximum number of matches (default {limits.matches})."),
-        ),
-        run=answering(run, total_count=0),
-        risk="search",
-        work="file",
+def search_files(workspace: Workspace, limits: ToolLimits, call: Invocation) -> Result:
+    path, pattern = call.arguments.get("path", ""), call.arguments["pattern"]
+    start = workspace.find_path(path)
+    if not start.exists():
+        raise ToolError(f"Path not found: {path}")
+    if not pattern:
+        raise ToolError("The pattern is empty.")
+    request = {
+        "root": str(workspace.root),
+        "start": str(start),
+        "pattern": pattern,
+        "target": call.arguments.get("target", "content"),
+        "file_glob": call.arguments.get("file_glob") or "*",
+        "limit": min(call.arguments.get("limit", limits.matches), _MOST_MATCHES),
+    }
+    program = files(__package__).joinpath("search_process.py").read_text(encoding="utf-8")
+    ended = workspace.run(
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", program, json.dumps(request)],
+        timeout_s=limits.search_s,
+        characters=_ANSWER_CHARACTERS,
+        cancelled=call.cancelled,
     )
+    if ended.ending == "cancelled":
+        return interruption(total_count=0, error="Interrupted")
+    if ended.ending == "timeout":
+        reason = f"Search timed out after {limits.search_s:g}s."
+        raise ToolError(f"{reason} Use a simpler pattern or a smaller path.")
+    if ended.exit_code:
+        raise ToolError(f"The search failed: {ended.output.strip()[-200:]}")
+    answer = json.loads(ended.output)
+    if "invalid" in answer:
+        reason = f"Invalid pattern: {answer['invalid']}. It is a regular expression: put a "
+        raise ToolError(f"{reason}backslash before characters that are meant literally.")
+    return worked(**answer)
 
 
 def session_search_tool(search: Search) -> Tool:
@@ -105,32 +77,17 @@ def session_search_tool(search: Search) -> Tool:
             hits = search(query, limit)
         except JourneymanError as error:
             return failed(str(error), success=False)
-        results = [
-            {
-                "session": hit.session,
-                "source": hit.source,
-                "role": hit.role,
-                **({"tool": hit.tool} if hit.tool else {}),
-                **({"date": f"{datetime.fromtimestamp(hit.at, UTC):%Y-%m-%d}"} if hit.at else {}),
-                "snippet": hit.snippet,
-            }
-            for hit in hits
-        ]
-        return worked(success=True, count=len(hits), results=results)
+        return worked(success=True, count=len(hits), results=[_shown(hit) for hit in hits])
 
-    return Tool(
-        name="session_search",
-        description=(
-            "Search earlier sessions for words; all of them must be in one message. Put a phrase "
-            "in double quotes."
-        ),
-        parameters=parameters(
-            "query",
-            query=text("Words to look for."),
-            limit=count(f"Maximum number of messages (default {_DEFAULT_HITS})."),
-        ),
-        run=run,
-        risk="recall",
-        work="research",
-        teaches=False,
-    )
+    return described("session_search", run, ToolLimits())
+
+
+def _shown(hit: SearchHit) -> dict[str, str]:
+    return {
+        "session": hit.session,
+        "source": hit.source,
+        "role": hit.role,
+        **({"tool": hit.tool} if hit.tool else {}),
+        **({"date": f"{datetime.fromtimestamp(hit.at, UTC):%Y-%m-%d}"} if hit.at else {}),
+        "snippet": hit.snippet,
+    }

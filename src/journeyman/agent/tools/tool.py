@@ -3,7 +3,10 @@ that apply to them.
 """
 
 import os
+import tomllib
 from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -15,6 +18,8 @@ from journeyman.reliability.task_types import ToolType
 from journeyman.settings import AgentSettings
 
 _MB = 2**20
+_THREADS = 4
+"""Threads per process, on average: the kernel counts threads."""
 _DEFAULTS = AgentSettings()
 
 
@@ -97,11 +102,6 @@ def text(description: str, *choices: str) -> dict[str, Any]:
     return {"type": "string", **enum, "description": description}
 
 
-def count(description: str) -> dict[str, Any]:
-    """Return the schema of a whole number, 1 or greater."""
-    return {"type": "integer", "minimum": 1, "description": description}
-
-
 def worked(**content: Any) -> Result:
     """Return the result of a call that succeeded."""
     return Result(content=content, recorded=ResultFlags(is_error=False))
@@ -146,20 +146,46 @@ class ToolLimits(Struct, frozen=True, kw_only=True):
     read_characters: int = 50_000
     matches: int = 50
 
-    @property
-    def timeout_parameter(self) -> dict[str, object]:
-        """The schema of the parameter that requests a time limit."""
-        about = f"Time limit in seconds (default {self.timeout_s:g}, maximum {self.longest_s:g})."
-        return {"type": "number", "exclusiveMinimum": 0, "description": about}
-
     def allowed_s(self, requested: float | None) -> float:
         """Return the time limit of a command that requests this one."""
         return self.timeout_s if requested is None else min(requested, self.longest_s)
 
 
+@cache
+def _rows() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files(__package__).joinpath("tools.toml").read_text(encoding="utf-8"))
+
+
+def described(
+    name: str, run: Callable[[Invocation], Result], limits: ToolLimits, note: str = ""
+) -> Tool:
+    """Return a tool of `tools.toml` with its function, and a note at the end of its description."""
+    row, values = _rows()[name], msgspec.structs.asdict(limits)
+    properties = {
+        parameter: {**schema, "description": schema["description"].format(**values)}
+        for parameter, schema in row["properties"].items()
+    }
+    return Tool(
+        name=name,
+        description=row["description"] + note,
+        parameters=parameters(*row["required"], **properties),
+        run=run,
+        risk=row["risk"],
+        work=row["work"],
+        teaches=row.get("teaches", True),
+    )
+
+
+def failure(name: str) -> dict[str, Any]:
+    """Return what a failed call of a tool returns besides its error."""
+    content: dict[str, Any] = _rows()[name].get("failure", {})
+    return content
+
+
 class Resources(Struct, frozen=True, kw_only=True):
-    """The resources that one command and all its processes may use. Without `memory_mb`, they may
-    use half of the machine's memory.
+    """The resources of a confined command: the memory, the largest file and the processor time of
+    each process, and the number of processes. Without `memory_mb`, each may use half of the
+    machine's memory.
     """
 
     memory_mb: int | None = _DEFAULTS.memory_mb
@@ -168,22 +194,14 @@ class Resources(Struct, frozen=True, kw_only=True):
     cpu_s: int = _DEFAULTS.cpu_s
 
     @property
-    def _memory_mb(self) -> int:
-        if self.memory_mb is not None:
-            return self.memory_mb
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 // _MB
-
-    @property
     def limits(self) -> dict[str, int]:
-        """The limits in bytes and seconds, as an option of `confined_process`."""
-        sizes = {"memory": self._memory_mb * _MB, "file": self.file_mb * _MB}
-        return {**sizes, "processes": self.processes, "cpu": self.cpu_s}
-
-    def explain(self, exceeded: str) -> str:
-        """Describe how a command exceeded a limit, given the name of the limit."""
+        """The limits by the kernel's names, in bytes and seconds."""
+        memory_mb = self.memory_mb
+        if memory_mb is None:
+            memory_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 // _MB
         return {
-            "memory": f"used more than {self._memory_mb:,} MB of memory (agent.memory_mb)",
-            "processes": f"started more than {self.processes:,} processes (agent.processes)",
-            "file": f"wrote a file of more than {self.file_mb:,} MB (agent.file_mb)",
-            "cpu": f"used more than {self.cpu_s:,} s of processor time (agent.cpu_s)",
-        }[exceeded]
+            "data": memory_mb * _MB,
+            "nproc": self.processes * _THREADS,
+            "fsize": self.file_mb * _MB,
+            "cpu": self.cpu_s,
+        }

@@ -10,11 +10,19 @@ from typing import Any
 
 import msgspec
 
-from journeyman.agent.tools.files import patch_tool, read_file_tool, write_file_tool
-from journeyman.agent.tools.search_tools import search_files_tool
-from journeyman.agent.tools.terminal import execute_code_tool, terminal_tool
-from journeyman.agent.tools.tool import Result, Tool, ToolLimits, failed
-from journeyman.agent.tools.workspace import Workspace
+from journeyman.agent.tools.files import patch, read_file, write_file
+from journeyman.agent.tools.search_tools import search_files
+from journeyman.agent.tools.terminal import execute_code, terminal
+from journeyman.agent.tools.tool import (
+    Invocation,
+    Result,
+    Tool,
+    ToolLimits,
+    described,
+    failed,
+    failure,
+)
+from journeyman.agent.tools.workspace import Workspace, bound
 from journeyman.records.errors import WrongInput
 
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
@@ -55,16 +63,29 @@ class Toolbox:
         return failed(f"Unknown tool '{name[:80]}'.{hint} Available tools: {', '.join(self.names)}")
 
 
-def workspace_tools(workspace: Workspace, limits: ToolLimits) -> tuple[Tool, ...]:
-    """Return the tools that work on files and run programs in a workspace."""
-    return (
-        terminal_tool(workspace, limits),
-        execute_code_tool(workspace, limits),
-        read_file_tool(workspace, limits),
-        write_file_tool(workspace),
-        patch_tool(workspace),
-        search_files_tool(workspace, limits),
-    )
+_RUNS: dict[str, Callable[[Workspace, ToolLimits, Invocation], Result]] = {
+    "terminal": terminal,
+    "execute_code": execute_code,
+    "read_file": read_file,
+    "write_file": write_file,
+    "patch": patch,
+    "search_files": search_files,
+}
+_OFFLINE = " No network without approval."
+
+
+def workspace_tools(workspace: Workspace | None, limits: ToolLimits) -> tuple[Tool, ...]:
+    """Return the tools that work on files and run programs in a workspace. Without one, they are
+    only descriptions: names, schemas and attributes.
+    """
+    has_network = workspace is not None and (workspace.unconfined or workspace.network == "on")
+    notes = {} if has_network else {"terminal": _OFFLINE}
+
+    def tool(name: str, run: Callable[[Workspace, ToolLimits, Invocation], Result]) -> Tool:
+        function = bound(workspace, lambda place, call: run(place, limits, call), failure(name))
+        return described(name, function, limits, notes.get(name, ""))
+
+    return tuple(tool(name, run) for name, run in _RUNS.items())
 
 
 def read_arguments(tool: Tool, text: str) -> dict[str, Any] | Result:

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from journeyman.agent.tools import confinement
 from journeyman.agent.tools.tool import Invocation, Result, ToolLimits
 from journeyman.agent.tools.toolbox import Toolbox, workspace_tools
 from journeyman.agent.tools.workspace import Workspace
@@ -24,6 +26,19 @@ def root(tmp_path: Path) -> Path:
 def workspace(root: Path) -> Iterator[Workspace]:
     with Workspace(root) as opened:
         yield opened
+
+
+@pytest.fixture(params=["bubblewrap", "namespaces"])
+def confined(request: pytest.FixtureRequest, root: Path) -> Iterator[Workspace]:
+    """A workspace whose commands are confined in this way."""
+    bubblewrap = confinement.find_confinement()[0] if request.param == "bubblewrap" else ""
+    if request.param == "bubblewrap" and not bubblewrap:
+        pytest.skip("bubblewrap is not installed, or does not work here")
+    if reason := confinement.why_failing(bubblewrap):
+        pytest.skip(reason)
+    with Workspace(root) as workspace:
+        workspace.policy = msgspec.structs.replace(workspace.policy, bubblewrap=bubblewrap)
+        yield workspace
 
 
 @pytest.fixture

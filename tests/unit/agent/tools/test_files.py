@@ -3,11 +3,10 @@
 import os
 import stat
 
-import pytest
 from tests.tables import table
 
+from journeyman.agent.tools.files import LARGEST_FILE
 from journeyman.agent.tools.tool import ToolLimits
-from journeyman.agent.tools.workspace import LARGEST_FILE, read_bytes, replace_file
 
 
 class TestReading:
@@ -91,31 +90,6 @@ class TestWriting:
         found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*"))
         assert found == ["elsewhere", "work", "work/file", "work/folder", "work/out"]
         assert (root / "file").read_text() == "old"
-
-
-class TestSwappedFolders:
-    """A command may replace a folder by a link after a path in it was checked."""
-
-    @pytest.fixture
-    def place(self, workspace, root, tmp_path):
-        (root / "a/b").mkdir(parents=True)
-        place = workspace.find_path("a/b/file")
-        (tmp_path / "outside/b").mkdir(parents=True)
-        (tmp_path / "outside/b/file").write_text("canary")
-        (root / "a").rename(root / "old")
-        (root / "a").symlink_to(tmp_path / "outside")
-        return place
-
-    def test_swapped_link_is_not_read_through(self, place):
-        with pytest.raises(FileNotFoundError):
-            read_bytes(place, "a/b/file")
-
-    @table("inner", ["file", "new", "c/d/new"])
-    def test_swapped_link_is_not_written_through(self, inner, place, tmp_path):
-        with pytest.raises(OSError, match="Not a directory"):
-            replace_file(place.parent / inner, b"x")
-        assert (tmp_path / "outside/b/file").read_text() == "canary"
-        assert [path.name for path in (tmp_path / "outside/b").iterdir()] == ["file"]
 
 
 class TestPatching:

@@ -29,6 +29,22 @@ def test_definitions_are_short_and_valid(workspace):
             assert 0 < len(parameter["description"]) <= 60
 
 
+def test_tools_are_described_without_a_workspace(workspace):
+    described, working = (workspace_tools(place, ToolLimits()) for place in (None, workspace))
+    if not workspace.unconfined:
+        assert [tool.definition for tool in described] == [tool.definition for tool in working]
+    attributes = [
+        (tool.risk, tool.reads_only, tool.runs_commands, tool.teaches) for tool in working
+    ]
+    assert attributes == [
+        (tool.risk, tool.reads_only, tool.runs_commands, tool.teaches) for tool in described
+    ]
+    arguments = {"command": "ls", "code": "1", "path": "a", "pattern": "a"}
+    for tool in described:
+        result = tool.run(Invocation(call_id="c", arguments=arguments))
+        assert result.content["error"].startswith("This tool is only a description")
+
+
 def test_unknown_tool_suggests_a_similar_name(workspace):
     box = toolbox(workspace)
     assert box.find("readfile") is None

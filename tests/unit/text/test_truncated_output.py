@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journeyman.agent.tools.process import TruncatedText
+from journeyman.text.truncation import TruncatedText
 
 
 @given(st.text(), st.integers(min_value=1, max_value=7))
