@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from journeyman.agent.review.journal import Journal
     from journeyman.agent.review.reviewer import ReviewResult
     from journeyman.agent.turn import Limits, Turn
+    from journeyman.facade.drafts import Drafts
     from journeyman.facade.finding import Finding
     from journeyman.gate.decision import Approver
     from journeyman.jobs.guard import ModelRoute
@@ -56,6 +57,13 @@ class Journeyman(ExperienceFacade):
         from journeyman.agent.review.journal import Journal
 
         return Journal(self._store.reviews, self._agents.knowledge, self._clock)
+
+    @cached_property
+    def drafts(self) -> "Drafts":
+        """What reviews in hosts drafted: of, accept, refuse, undo, news."""
+        from journeyman.facade.drafts import Drafts
+
+        return Drafts(self._store.reviews, self._store.facts, self._clock)
 
     @cached_property
     def jobs(self) -> "Jobs":

@@ -132,6 +132,8 @@ class HostPage:
     nested: tuple[str, ...] = ()
     needs_trust: bool = False
     """Whether installed hooks run only if a person has trusted them."""
+    fork_needs_model: bool = False
+    """Whether a fork has the model of the settings, unless its own is named."""
     install: str
     """How to get it."""
     log_in: str
@@ -154,6 +156,10 @@ class HostPage:
     def find_log(self, session: str, environ: Mapping[str, str]) -> Path | None:
         """Return the log that has a session, if there is one."""
         raise NotImplementedError
+
+    def skills_folder(self, environ: Mapping[str, str]) -> Path:
+        """Return the folder in which `skills/NAME/SKILL.md` is a skill of the person."""
+        return (self.settings_folder(environ) / self.file).parent
 
     def settings_folder(self, environ: Mapping[str, str]) -> Path:
         folder = environ.get(self.variable)

@@ -29,6 +29,7 @@ from journeyman.plugin.openings import (
     OpeningRequest,
     SessionOpenings,
 )
+from journeyman.plugin.review_queue import ReviewQueue
 from journeyman.records import Usage
 from journeyman.records.errors import JourneymanError, ServiceUnavailable, WrongInput
 from journeyman.records.host import (
@@ -107,11 +108,13 @@ class Exchange(Struct, frozen=True, kw_only=True):
 class RunMode(Struct, frozen=True, kw_only=True):
     """How the process that started a run answers its hooks: all parts, whether or not they are
     installed, but for the import, which it does itself at the end. `question` asks the person who
-    started it; without one, confirmations do. A run for a job learns from other jobs.
+    started it; without one, confirmations do. A run for a job learns from other jobs. One that may
+    use no `tools` is asked nothing: every call is denied.
     """
 
     warm: bool = True
     for_job: bool = False
+    tools: bool = True
     question: Question | None = None
 
     def has(self, part: str) -> bool:
@@ -128,13 +131,14 @@ class HostService:
         journeyman: Journeyman,
         *,
         imports: ImportQueue | None = None,
+        reviews: ReviewQueue | None = None,
         run: RunMode | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._journeyman = journeyman
         self._run = run
         self._kept = journeyman.host_sessions
-        self._imports = imports
+        self._imports, self._reviews = imports, reviews
         self._clock = clock
         self.stopping = threading.Event()
         bots = run is not None and run.for_job
@@ -191,6 +195,8 @@ class HostService:
         )
 
     def decide(self, call: GateCall, exchange: Exchange) -> GateAnswer:
+        if self._run is not None and not self._run.tools:
+            return GateAnswer(decision="deny", reason="No tool may be used. Answer with text.")
         if not self._has(exchange, "gate"):
             return ALLOWED
         began = time.perf_counter()
@@ -211,6 +217,8 @@ class HostService:
         if name in _IMPORT_EVENTS and event.transcript_path:
             if self._run is None:
                 self._import(event.transcript_path)
+                if name == "SessionEnd" and self._reviews is not None:
+                    self._reviews.ended(exchange.host, event.session_id)
             return None
         if not self._has(exchange, "opening"):
             return None
@@ -238,7 +246,15 @@ class HostService:
             outcome = "given" if text else "nothing"
             tokens = Embedder().count_tokens(text) if text else 0
             self._note(exchange, session, kind, outcome, began=began, tokens=tokens, detail=name)
-        return hook_events.added_context(name, text)
+        news = self._news(exchange) if name == "SessionStart" and event.is_attended else ""
+        return hook_events.with_message(hook_events.added_context(name, text), news)
+
+    def _news(self, exchange: Exchange) -> str:
+        """Return what a person is told once, if there is anything."""
+        drafts = self._journeyman.drafts
+        if news := drafts.news():
+            exchange.then(drafts.note_told, if_lost=lambda: None)
+        return news
 
     def _session_start(self, event: HookInput, exchange: Exchange) -> str:
         host, session = exchange.host, event.session_id
@@ -325,6 +341,8 @@ class HostService:
             raise WrongInput("The report of a changed log has no path.")
         if self._has(exchange, "import"):
             self._import(report.path)
+            if report.session and self._reviews is not None:
+                self._reviews.worked(exchange.host, report.session)
         return {}
 
     def _import(self, path: str) -> None:

@@ -14,7 +14,7 @@ from journeyman.records.errors import StoreUnavailable
 from journeyman.store import confirmation_tables, jobs  # noqa: F401 - they add their tables
 from journeyman.store.tables import metadata, revisions, schema_version
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raise this with every change of a table."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from journeyman.agent.knowledge.skills import parse_front_matter
-from journeyman.agent.review.evidence import SessionEvidence
+from journeyman.agent.review.evidence import Evidence, SessionEvidence
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten
 
@@ -49,8 +49,10 @@ class WriteRules:
         self._viewed.add(write.path)
         self._changed_lines[write.path] += write.changed_lines
 
-    def check(self, write: Write, reference: str) -> None:
-        """Raise WriteForbidden if the write must not be made. `reference` names its evidence."""
+    def check(self, write: Write, reference: str) -> Evidence:
+        """Return the evidence that a reference names. Raise WriteForbidden if the write must not be
+        made.
+        """
         if self._writes + max(len(write.entries), 1) > _MAX_WRITES:
             raise WriteForbidden(
                 f"A review makes at most {_MAX_WRITES} changes; this would be more."
@@ -69,7 +71,8 @@ class WriteRules:
         for index, new in enumerate(write.added):
             if not evidence.shares_words(new):
                 raise WriteForbidden("The evidence has nothing to do with the text to be written.")
-            if names := self.session_evidence.unsupported_names(new, existing=write.before or ""):
+            known = f"{write.path}\n{write.before or ''}"
+            if names := self.session_evidence.unsupported_names(new, existing=known):
                 raise WriteForbidden(
                     f"The session does not show {', '.join(names[:3])}: neither the user nor a "
                     "call that worked. Write only what was seen."
@@ -77,6 +80,7 @@ class WriteRules:
             check_commands(new, self.find_risk)
             if write.kind != "skill" or write.action == "create":
                 self._check_duplicate(write, new, write.added[:index])
+        return evidence
 
     def _check_skill(self, write: Write) -> None:
         if not self.session_evidence.ended_well:
