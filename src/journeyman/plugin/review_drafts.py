@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from journeyman.agent.knowledge.knowledge import Knowledge
+from journeyman.agent.knowledge.skills import parse_front_matter
 from journeyman.agent.review.evidence import Evidence, SessionEvidence
 from journeyman.agent.review.rules import WriteForbidden, WriteRules
 from journeyman.experience.checkout import Checkout, find_root
@@ -147,7 +148,7 @@ class DraftRules:
         if kind == "skill":
             known = self._knowledge.skills.list()
             waiting = [
-                f"{draft.name} {draft.text}"
+                f"{draft.name} {parse_front_matter(draft.text).description}"
                 for review in drafts.reviews.with_draft(SKILL_ID)
                 for draft in review.drafts
                 if draft.kind == "skill"
@@ -156,7 +157,7 @@ class DraftRules:
         facts = self._journeyman.facts.list(self._session.project)
         files = Checkout(find_root(Path(self._session.cwd))).instructions
         lines = [line for text in files.values() for line in text.splitlines() if line.strip()]
-        return [*(fact.text for fact in facts), *lines]
+        return [*(fact.text for fact in facts if fact.state != "dropped"), *lines]
 
     def _confirms(self, evidence: Evidence, fact: Fact) -> bool:
         """Whether this session is the second one that shows a draft. Only what the person said

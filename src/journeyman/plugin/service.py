@@ -50,6 +50,8 @@ _MARGIN_S = 0.05
 _SAID_ONCE = "This is said once in a session: make the call again if the person wants it now."
 """An answer needs this long to reach its host."""
 
+_NO_TOOLS = "Blocked by Journeyman: this run may not use tools. Answer in words."
+
 
 class Report(Struct, frozen=True, kw_only=True):
     """A log that has changed, or something that failed on the host's side."""
@@ -196,7 +198,7 @@ class HostService:
 
     def decide(self, call: GateCall, exchange: Exchange) -> GateAnswer:
         if self._run is not None and not self._run.tools:
-            return GateAnswer(decision="deny", reason="No tool may be used. Answer with text.")
+            return GateAnswer(decision="deny", reason=_NO_TOOLS)
         if not self._has(exchange, "gate"):
             return ALLOWED
         began = time.perf_counter()
