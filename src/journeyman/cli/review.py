@@ -3,6 +3,7 @@ their drafts.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,8 +22,7 @@ from journeyman.records.fact import FactState
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
-    from journeyman.agent.review.journal import UndoneWrites
-    from journeyman.facade.drafts import DecidedDrafts
+    from journeyman.agent.review.journal import Changes
 
 _STYLES = {"changed": "green", "drafted": "green", "failed": "red"}
 _STYLES |= dict.fromkeys(("incomplete", "cancelled"), "yellow")
@@ -89,7 +89,7 @@ def session_(
                 click.get_current_context().exit(0)
             done = reviewer.review(found, model=model or "", cancelled=stopping.is_set)
             if not unasked:
-                journeyman.drafts.note_told()
+                journeyman.reviews.note_told()
             return done, ()
         require_model(journeyman, model or "")
         reviewed = journeyman.review(
@@ -150,13 +150,8 @@ def list_(journeyman: Journeyman, *, limit: int) -> Sequence[_ReviewWithWrites]:
     Examples:
       journeyman review list
     """
-    journeyman.drafts.note_told()
-    return [_with_writes(journeyman, row) for row in journeyman.reviews.list(limit)]
-
-
-def _with_writes(journeyman: Journeyman, stored: Review) -> _ReviewWithWrites:
-    now = msgspec.structs.replace(stored, drafts=journeyman.drafts.of(stored))
-    return now, journeyman.reviews.writes(stored)
+    journeyman.reviews.note_told()
+    return [(row, journeyman.reviews.writes(row)) for row in journeyman.reviews.list(limit)]
 
 
 def _show_steps(console: Console, row: _ReviewWithWrites) -> None:
@@ -180,58 +175,51 @@ def show(journeyman: Journeyman, *, review_id: str) -> _ReviewWithWrites:
     Examples:
       journeyman review show 3fa2b1c0
     """
-    found = journeyman.drafts.reviews.with_draft(review_id) or [journeyman.reviews.get(review_id)]
-    return _with_writes(journeyman, found[0])
+    stored = journeyman.reviews.get(review_id)
+    return stored, journeyman.reviews.writes(stored)
 
 
-def _show_decided(console: Console, decided: "DecidedDrafts") -> None:
-    for draft in decided.drafts:
-        text = draft.name if draft.kind == "skill" else draft.text
-        console.print(Text(readable(f"{_STATES[draft.state].capitalize()}: {text}")))
-    for draft, reason in decided.kept:
-        console.print(Text(readable(f"Left as it is: {draft.text}. {reason}"), style="yellow"))
-    if not decided.drafts and not decided.kept:
-        console.print("Nothing is left to decide.")
+def _show_changes(console: Console, changes: "Changes", done: str = "Undone") -> None:
+    for entry in changes.entries:
+        console.print(Text(f"{done}: {readable(entry.write.summary)}"))
+    for draft in changes.drafts:
+        what = draft.name if draft.kind == "skill" else draft.text
+        console.print(Text(readable(f"{what}: {_STATES[draft.state]}")))
+    for what, reason in changes.kept:
+        console.print(Text(readable(f"Left as it is: {what}. {reason}"), style="yellow"))
+    if not (changes.entries or changes.drafts or changes.kept):
+        console.print("There is nothing left to do.")
 
 
-def _decision(name: str, about: str) -> Callable[..., Any]:
-    def decide(journeyman: Journeyman, *, id_: str) -> "DecidedDrafts":
-        decided: DecidedDrafts = getattr(journeyman.drafts, name)(id_)
-        return decided
+def _decision(name: str, done: str, about: str) -> Callable[..., Any]:
+    def decide(journeyman: Journeyman, *, id_: str) -> "Changes":
+        changes: Changes = getattr(journeyman.reviews, name)(id_)
+        return changes
 
     decide.__doc__ = f"{about}\n\nExamples:\n  journeyman review {name} t3fa2b1c\n"
     command: Callable[..., Any] = context.command(
-        review, name, render=_show_decided, is_failure=lambda decided: decided.kept
+        review,
+        name,
+        render=partial(_show_changes, done=done),
+        is_failure=lambda changes: changes.kept,
     )(click.argument("id_", metavar="ID")(decide))
     return command
 
 
 accept = _decision(
     "accept",
+    "Written",
     "Accept a draft, or all drafts of a review: later sessions are told it, and a skill is written "
     "where the agent reads skills.",
 )
-refuse = _decision("refuse", "Refuse a draft, or all drafts of a review: nobody is told it.")
+refuse = _decision(
+    "refuse", "Undone", "Refuse a draft, or all drafts of a review: nobody is told it."
+)
 
 
-def _show_undone(console: Console, undone: "UndoneWrites | DecidedDrafts") -> None:
-    from journeyman.facade.drafts import DecidedDrafts  # noqa: PLC0415 - heavy
-
-    if isinstance(undone, DecidedDrafts):
-        _show_decided(console, undone)
-        return
-    for entry in undone.entries:
-        console.print(Text(f"Undone: {readable(entry.write.summary)}"))
-    for entry, reason in undone.kept:
-        kept = f"Not undone: {entry.write.summary}. {reason}"
-        console.print(Text(readable(kept), style="yellow"))
-    if not undone.entries and not undone.kept:
-        console.print("Nothing is left to undo.")
-
-
-@context.command(review, "undo", render=_show_undone, is_failure=lambda undone: undone.kept)
+@context.command(review, "undo", render=_show_changes, is_failure=lambda changes: changes.kept)
 @click.argument("id_", metavar="ID")
-def undo(journeyman: Journeyman, *, id_: str) -> "UndoneWrites | DecidedDrafts":
+def undo(journeyman: Journeyman, *, id_: str) -> "Changes":
     """Undo everything that a review wrote, one write of the journal, or what you decided about a
     draft or all drafts of a review, which wait again.
 
@@ -240,8 +228,7 @@ def undo(journeyman: Journeyman, *, id_: str) -> "UndoneWrites | DecidedDrafts":
       journeyman review undo 3fa2b1c0      everything that this review wrote
       journeyman review undo 77d0a4e9      one write
     """
-    drafts = journeyman.drafts
-    return drafts.undo(id_) if drafts.has(id_) else journeyman.reviews.undo(id_)
+    return journeyman.reviews.undo(id_)
 
 
 def _show(console: Console, stored: Review, entries: Sequence[JournalEntry]) -> None:

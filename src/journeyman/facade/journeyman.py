@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from journeyman.agent.review.journal import Journal
     from journeyman.agent.review.reviewer import ReviewResult
     from journeyman.agent.turn import Limits, Turn
-    from journeyman.facade.drafts import Drafts
     from journeyman.facade.finding import Finding
     from journeyman.gate.decision import Approver
     from journeyman.jobs.guard import ModelRoute
@@ -53,17 +52,13 @@ class Journeyman(ExperienceFacade):
 
     @cached_property
     def reviews(self) -> "Journal":
-        """Changes that reviews and agents made to memory and skills: list, get, writes, undo."""
+        """What reviews and agents wrote to memory and skills, and what reviews in hosts drafted:
+        list, get, writes, accept, refuse, undo.
+        """
         from journeyman.agent.review.journal import Journal
 
-        return Journal(self._store.reviews, self._agents.knowledge, self._clock)
-
-    @cached_property
-    def drafts(self) -> "Drafts":
-        """What reviews in hosts drafted: of, accept, refuse, undo, news."""
-        from journeyman.facade.drafts import Drafts
-
-        return Drafts(self._store.reviews, self._store.facts, self._clock)
+        store = self._store
+        return Journal(store.reviews, store.facts, self._agents.knowledge, self._clock)
 
     @cached_property
     def jobs(self) -> "Jobs":

@@ -100,7 +100,7 @@ class HostReviewer:
 
     def why_not(self, session: Session) -> str:
         """Return why a session is not reviewed unasked; empty if it is."""
-        settings, reviews = self._journeyman.settings.hosts, self._journeyman.drafts.reviews
+        settings, reviews = self._journeyman.settings.hosts, self._journeyman.reviews.store
         today = datetime.fromtimestamp(self._clock()).astimezone()
         midnight = today.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
         if settings.review == "off":
@@ -130,7 +130,7 @@ class HostReviewer:
         self, session: Session, *, model: str = "", cancelled: Callable[[], bool] = lambda: False
     ) -> Review:
         """Review a session, and store the review with its drafts, whatever happens."""
-        reviews = self._journeyman.drafts.reviews
+        reviews = self._journeyman.reviews.store
         model = model or session.model
         review = Review(
             id=ReviewId(secrets.token_hex(4)),

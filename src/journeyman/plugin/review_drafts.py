@@ -144,12 +144,11 @@ class DraftRules:
         return evidence
 
     def _existing_texts(self, kind: str) -> Sequence[str]:
-        drafts = self._journeyman.drafts
         if kind == "skill":
             known = self._knowledge.skills.list()
             waiting = [
                 f"{draft.name} {parse_front_matter(draft.text).description}"
-                for review in drafts.reviews.with_draft(SKILL_ID)
+                for review in self._journeyman.reviews.store.with_draft(SKILL_ID)
                 for draft in review.drafts
                 if draft.kind == "skill"
             ]
@@ -165,6 +164,6 @@ class DraftRules:
         """
         sessions, own = self._journeyman.sessions, self._session.id
         family = {one.id for one in (*sessions.ancestors(own), *sessions.children(own))} | {own}
-        reviews = self._journeyman.drafts.reviews.with_draft(fact.id)
+        reviews = self._journeyman.reviews.store.with_draft(fact.id)
         shown = {*fact.sessions, *(review.session for review in reviews)}
         return evidence.is_from_user and not shown <= family

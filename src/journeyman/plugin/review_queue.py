@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from journeyman.plugin.client import PROGRAM
@@ -24,93 +22,64 @@ _NICENESS = 10
 
 
 class ReviewQueue:
-    """The sessions that wait for a review. `program` is the command line of this program. What
-    waits when the process ends is left to the person: `journeyman review SESSION`.
+    """The sessions that wait for a review. Those that still wait when the process ends are left to
+    the person: `journeyman review SESSION`.
     """
 
-    def __init__(
-        self,
-        home: Path,
-        database: str,
-        *,
-        ended_s: float = ENDED_S,
-        idle_s: float = IDLE_S,
-        program: Sequence[str] = PROGRAM,
-    ) -> None:
-        self._arguments = [*program, "--home", str(home), "review", "session"]
+    def __init__(self, home: Path, database: str) -> None:
+        self._arguments = [*PROGRAM, "--home", str(home), "review", "session", "--unasked"]
         self._environ = {**os.environ, "JOURNEYMAN_DATABASE": database}
-        self._ended_s, self._idle_s = ended_s, idle_s
-        self._changed = threading.Condition()
-        self._due: dict[tuple[str, str], float] = {}
+        self._waiting: dict[str, threading.Timer] = {}
+        self._one_at_a_time = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="hosts-review", daemon=True)
+        self._is_stopped = False
 
-    def ended(self, host: str, session: str) -> None:
-        """Note that a session has ended."""
-        self._put(host, session, self._ended_s)
-
-    def worked(self, host: str, session: str) -> None:
-        """Note a turn of a session in a host that reports no end."""
-        self._put(host, session, self._idle_s)
-
-    def _put(self, host: str, session: str, delay_s: float) -> None:
-        with self._changed:
-            self._due[host, session] = time.monotonic() + delay_s
-            if self._thread.ident is None:
-                self._thread.start()
-            self._changed.notify()
+    def put(self, host: str, session: str, delay_s: float) -> None:
+        """Have a session reviewed after a while, unless it goes on before."""
+        timer = threading.Timer(delay_s, self._review, (host, session))
+        timer.daemon = True
+        if before := self._waiting.get(session):
+            before.cancel()
+        self._waiting[session] = timer
+        timer.start()
 
     def stop(self) -> None:
-        """End a review that is running, which ends its host in order."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
-            child = self._child
-        if child is not None:
-            child.send_signal(signal.SIGINT)
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
-
-    def _run(self) -> None:
-        while (found := self._next()) is not None:
-            try:
-                self._review(*found)
-            except Exception:
-                log.exception("the review of %s failed", found[1])
-
-    def _next(self) -> tuple[str, str] | None:
-        """Wait for the next session that is due; None to stop."""
-        with self._changed:
-            while not self._stopping:
-                first = min(self._due, key=self._due.__getitem__, default=None)
-                if first is not None and self._due[first] <= time.monotonic():
-                    del self._due[first]
-                    return first
-                left_s = None if first is None else self._due[first] - time.monotonic()
-                self._changed.wait(left_s)
-        return None
+        """Drop what waits, and end a review that is running, with its host."""
+        self._is_stopped = True
+        for timer in tuple(self._waiting.values()):
+            timer.cancel()
+        if (child := self._child) is not None:
+            _interrupt(child)
 
     def _review(self, host: str, session: str) -> None:
-        child = subprocess.Popen(  # noqa: S603 - this program
-            [*self._arguments, "--with", host, "--unasked", "--json", "--", session],
-            env=self._environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            process_group=0,  # Ctrl-C in a terminal is for the server only
-        )
-        with self._changed:
-            self._child = child
-        os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
-        try:
-            _, errors = child.communicate(timeout=_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGINT)
-            _, errors = child.communicate()
-        finally:
-            with self._changed:
-                self._child = None
-        if child.returncode and not self._stopping:
-            message = errors.decode("utf-8", "replace").strip()[-500:]
-            log.warning("the review of %s failed: %s", session, message)
+        with self._one_at_a_time:
+            self._waiting.pop(session, None)
+            if self._is_stopped:
+                return
+            self._child = child = subprocess.Popen(  # noqa: S603 - this program
+                [*self._arguments, "--with", host, "--json", "--", session],
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                process_group=0,  # Ctrl-C in a terminal is for the server only
+            )
+            os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
+            try:
+                _, errors = child.communicate(timeout=_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                _interrupt(child)
+                _, errors = child.communicate()
+            self._child = None
+        if child.returncode and not self._is_stopped:
+            said = errors.decode("utf-8", "replace").strip()[-500:]
+            log.warning("the review of %s failed: %s", session, said)
+
+
+def _interrupt(child: "subprocess.Popen[bytes]") -> None:
+    """End a review in order: its host stores what it has."""
+    child.send_signal(signal.SIGINT)
+    try:
+        child.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        child.kill()

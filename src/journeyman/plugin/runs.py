@@ -94,6 +94,7 @@ class HostRun:
             warm=self._warm,
             for_job=self._owner.startswith(JOB),
             tools=request.tools,
+            fork=request.fork,
             question=None if questions is None else questions.put,
         )
         service = HostService(self._journeyman, run=mode)

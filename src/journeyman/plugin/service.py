@@ -29,7 +29,7 @@ from journeyman.plugin.openings import (
     OpeningRequest,
     SessionOpenings,
 )
-from journeyman.plugin.review_queue import ReviewQueue
+from journeyman.plugin.review_queue import ENDED_S, IDLE_S, ReviewQueue
 from journeyman.records import Usage
 from journeyman.records.errors import JourneymanError, ServiceUnavailable, WrongInput
 from journeyman.records.host import (
@@ -111,12 +111,14 @@ class RunMode(Struct, frozen=True, kw_only=True):
     """How the process that started a run answers its hooks: all parts, whether or not they are
     installed, but for the import, which it does itself at the end. `question` asks the person who
     started it; without one, confirmations do. A run for a job learns from other jobs. One that may
-    use no `tools` is asked nothing: every call is denied.
+    use no `tools` is asked nothing: every call is denied. A fork has the opening of its origin, so
+    that its requests begin with the same bytes.
     """
 
     warm: bool = True
     for_job: bool = False
     tools: bool = True
+    fork: str = ""
     question: Question | None = None
 
     def has(self, part: str) -> bool:
@@ -169,6 +171,8 @@ class HostService:
         return b"" if answer is None else msgspec.json.encode(answer)
 
     def opening(self, asked: OpeningRequest, exchange: Exchange) -> Any:
+        if self._run is not None and self._run.fork:
+            return self.openings.answer(exchange.host, self._run.fork, asked.form)
         if not self._has(exchange, "opening"):
             return OpeningAnswer(reason="openings are not installed in this host")
         began = time.perf_counter()
@@ -220,7 +224,7 @@ class HostService:
             if self._run is None:
                 self._import(event.transcript_path)
                 if name == "SessionEnd" and self._reviews is not None:
-                    self._reviews.ended(exchange.host, event.session_id)
+                    self._reviews.put(exchange.host, event.session_id, ENDED_S)
             return None
         if not self._has(exchange, "opening"):
             return None
@@ -253,9 +257,9 @@ class HostService:
 
     def _news(self, exchange: Exchange) -> str:
         """Return what a person is told once, if there is anything."""
-        drafts = self._journeyman.drafts
-        if news := drafts.news():
-            exchange.then(drafts.note_told, if_lost=lambda: None)
+        reviews = self._journeyman.reviews
+        if news := reviews.news():
+            exchange.then(reviews.note_told, if_lost=lambda: None)
         return news
 
     def _session_start(self, event: HookInput, exchange: Exchange) -> str:
@@ -344,7 +348,7 @@ class HostService:
         if self._has(exchange, "import"):
             self._import(report.path)
             if report.session and self._reviews is not None:
-                self._reviews.worked(exchange.host, report.session)
+                self._reviews.put(exchange.host, report.session, IDLE_S)
         return {}
 
     def _import(self, path: str) -> None:

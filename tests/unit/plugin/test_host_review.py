@@ -76,14 +76,14 @@ class Reviews:
             drafts=drafts,
             **facts,
         )
-        self.journeyman.drafts.reviews.begin(review)
+        self.journeyman.reviews.store.begin(review)
         return review
 
     def told(self) -> str:
         return self.journeyman.moments(self.project).start().text
 
     def states(self, review: Review) -> list[str]:
-        return [draft.state for draft in self.journeyman.drafts.of(review)]
+        return [draft.state for draft in self.journeyman.reviews.get(review.id).drafts]
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_an_instructions_file_says_it(reviews: Reviews) -> None:
 
 def test_a_draft_is_told_once_it_is_accepted(reviews: Reviews) -> None:
     drafted = reviews.propose(session := reviews.session(), "preference", WISH, SAID)
-    review, drafts = reviews.store(session, drafted), reviews.journeyman.drafts
+    review, drafts = reviews.store(session, drafted), reviews.journeyman.reviews
     (waiting,) = reviews.journeyman.facts.list(_project(reviews), drafts=True)
     assert (waiting.id, waiting.text, WISH in reviews.told()) == (drafted.id, WISH, False)
     for decide, state, is_told in (
@@ -201,7 +201,7 @@ def test_words_of_a_refusal_are_the_persons(reviews: Reviews, tmp_path: Path) ->
 
 
 def test_a_skill_is_written_when_it_is_accepted(reviews: Reviews) -> None:
-    commands, drafts = (("make count", "12"),), reviews.journeyman.drafts
+    commands, drafts = (("make count", "12"),), reviews.journeyman.reviews
     session = reviews.session(commands=commands)
     skill = {"name": "count-notes", "description": 'How to "count": the notes'}
     drafted = reviews.propose(session, "skill", "Run `make count`.", "make count", **skill)
