@@ -82,20 +82,16 @@ class HostReviewer:
         """Return a session of the host as its log has it now. Raise WrongInput if it cannot be
         reviewed, UnknownSession if it is not stored.
         """
-        sessions, title = self._journeyman.sessions, self._page.title
-        log = self._page.find_log(session_id, self._environ)
-        if log is None:
-            session_id = sessions.get(session_id).session.id
-            log = self._page.find_log(session_id, self._environ)
-        if log is None:
-            raise WrongInput(
-                f"{title} has no session {session_id}, or has it no more. Review it with --with "
-                f"{OWN}."
-            )
-        self._journeyman.import_logs([log])
-        session = sessions.get(session_id).session
+        if log := self._page.find_log(session_id, self._environ):
+            self._journeyman.import_logs([log])
+        session = self._journeyman.sessions.get(session_id).session
         if session.platform == REVIEW:
-            raise WrongInput(f"{session_id} is a review itself, and is not reviewed.")
+            raise WrongInput(f"{session.id} is a review itself, and is not reviewed.")
+        if self._page.find_log(session.id, self._environ) is None:
+            raise WrongInput(
+                f"{self._page.title} has no session {session.id}, or has it no more. Review it "
+                f"with --with {OWN}."
+            )
         return session
 
     def why_not(self, session: Session) -> str:
