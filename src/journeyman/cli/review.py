@@ -188,7 +188,7 @@ def _show_changes(console: Console, changes: "Changes", done: str = "Undone") ->
     for what, reason in changes.kept:
         console.print(Text(readable(f"Left as it is: {what}. {reason}"), style="yellow"))
     if not (changes.entries or changes.drafts or changes.kept):
-        console.print("There is nothing left to do.")
+        console.print("Nothing is left to undo or to decide.")
 
 
 def _decision(name: str, done: str, about: str) -> Callable[..., Any]:

@@ -15,7 +15,6 @@ _MAX_WRITES = 5
 _MAX_CHANGED_SHARE = 0.3
 """The share of a skill's lines that reviews may change; `_MIN_CHANGED_LINES` are always allowed."""
 _MIN_CHANGED_LINES = 8
-_MAX_NEW_SKILL_CHARACTERS = 8_000
 _DUPLICATE = 0.8
 """Similarity from which two texts count as the same."""
 
@@ -88,10 +87,6 @@ class WriteRules:
                 "The work did not end with calls that worked, so there is no proven way to keep."
             )
         if write.action == "create":
-            if len(write.after or "") > _MAX_NEW_SKILL_CHARACTERS:
-                raise WriteForbidden(
-                    f"A new skill has at most {_MAX_NEW_SKILL_CHARACTERS:,} characters."
-                )
             return
         if write.path not in self._viewed:
             raise WriteForbidden("Read the skill with skill_view before you change it.")
@@ -111,14 +106,13 @@ class WriteRules:
 
     def _check_duplicate(self, write: Write, new: str, written_with: Sequence[str]) -> None:
         replaced = {change.before for change in write.entries}
-        existing = [text for text in self.existing_texts(write.kind) if text not in replaced]
-        others = [*written_with, *existing]
+        others = {*written_with, *self.existing_texts(write.kind)} - replaced
         if write.kind == "skill":
             front = parse_front_matter(new)
             new = f"{front.name} {front.description}"
-        similarities = list(self.similarity(new, others)) if others else [0.0]
-        if max(similarities) >= _DUPLICATE:
-            same = others[similarities.index(max(similarities))]
+        texts = sorted(filter(None, others))
+        nearness, same = max(zip(self.similarity(new, texts), texts, strict=True), default=(0, ""))
+        if nearness >= _DUPLICATE:
             raise WriteForbidden(
                 f"Something similar is there already: “{same[:120]}”. Replace or patch that if "
                 "there is more to say."
