@@ -32,7 +32,8 @@ def a_task_is_done(runs: Runs) -> None:
         body = server.requests[0].body
     result = ran.result
     assert (result.status, result.text, result.reason) == ("done", "All is done.", "")
-    assert (result.turns, result.calls, result.denied) == (4, 3, ())
+    asked = sum(len(reply.tool_calls) for reply in script[TASK])
+    assert (result.turns, result.calls, result.denied) == (4, asked, ())
     assert (runs.home.work / "ran.txt").exists()
     assert (runs.home.work / "notes.txt").read_text() == "1\ntwo\n"
     assert "What is known" in str(body)
@@ -170,8 +171,9 @@ def a_fork_only_answers(runs: Runs) -> None:
 
 
 def two_at_once(runs: Runs) -> None:
+    # Requests name the files in the folder, so no file is named like a task.
     script = {
-        name: [runs.command(f"echo {name} > {name}.txt; sleep 0.5"), says(f"Done {name}.")]
+        f"Errand {name}": [runs.command(f"echo > {name}.txt; sleep 0.5"), says(f"Done {name}.")]
         for name in ("first", "second")
     }
     with ScriptedServer(script) as server, ThreadPoolExecutor(2) as pool:
@@ -191,7 +193,8 @@ def inside_another_session_it_is_an_ordinary_run(runs: Runs) -> None:
         text = (runs.home.work / "variables").read_text()
         variables = dict(one.split("=", 1) for one in text.split("\0") if "=" in one)
         plain = run(runs, server, "inner")
-        outer = {name: value for name, value in variables.items() if name not in ("PATH", "PWD")}
+        passed = ("PATH", "PWD", "SHELL")
+        outer = {name: value for name, value in variables.items() if name not in passed}
         inner = run(runs, server, "inner", environ=outer)
         *_, first, second = (runs.prefix(one.body) for one in server.requests)
     assert set(variables) & set(runs.page.nested)

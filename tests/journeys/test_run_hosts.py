@@ -111,9 +111,8 @@ def test_a_run_is_warm_and_gated_once(name: str, tmp_path: Path, *, is_installed
 
     assert (done["status"], done["text"], done["calls"]) == ("done", "It is done.", 2), done
     # It was told the same, once, in every request.
-    (project,) = openings_in(requests[0])
-    assert START in project
-    assert {tuple(openings_in(one)) for one in requests} == {(project,)}
+    assert {count_in(one, START) for one in requests} == {1}
+    assert len({tuple(openings_in(one)) for one in requests}) == 1
     assert {count_in(one, TOLD[TASK]) for one in requests} == {1}
     # The harmless command ran, the risky one did not, as nobody could be asked.
     assert home.ran == {"made"}
@@ -121,8 +120,9 @@ def test_a_run_is_warm_and_gated_once(name: str, tmp_path: Path, *, is_installed
     assert "Blocked by Journeyman" in denied["reason"]
     # The session came back once, with its opening, and as a person's.
     one = stored(home, done["session"])
-    assert f"[Journeyman {one['session']['opening']}:]" in project
     assert done["opening"]["id"] == one["session"]["opening"]
+    if name != "opencode":  # there it stands in the system's text, without marks
+        assert count_in(requests[0], f"[Journeyman {done['opening']['id']}:]") == 1
     assert (one["calls"], one["session"]["platform"]) == (2, "run")
     kinds = ("input_tokens", "output_tokens")
     assert [one["tokens"][kind] for kind in kinds] == [done["tokens"][kind] for kind in kinds]
@@ -173,7 +173,10 @@ def test_two_runs_at_once_in_one_home(name: str, tmp_path: Path) -> None:
         task: [engine.reply(f"touch run{number}.ran"), says(f"Done {number}.")]
         for number, task in enumerate(tasks)
     }
+    script["Hello"] = [says("Hello.")]
     with ScriptedServer(script) as model, ThreadPoolExecutor() as pool:
+        # Two that start opencode for the first time disturb each other, with or without us.
+        run(home, engine, model, "Hello")
         done = list(pool.map(lambda task: run(home, engine, model, task), tasks))
     assert [one["text"] for one in done] == ["Done 0.", "Done 1."]
     assert home.ran == {"run0", "run1"}

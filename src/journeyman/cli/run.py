@@ -249,7 +249,7 @@ class RunDisplay:
             self._calls += 1
             verdict = self._judge(call)
             self._refused += verdict.status == "refused"
-            print_call(self._console, call, verdict, full=False)
+            print_call(self._console, call, verdict, full=step.denied)
 
     def end(self, result: RunResult) -> None:
         if result.text:

@@ -110,7 +110,8 @@ class ClaudeCode(HostPage):
             arguments += ["--max-budget-usd", f"{request.limits.cost_usd:f}"]
         hooks = run_hooks(request, plug)
         if request.tools and request.access == "read":
-            add_decision(hooks, _WRITING_TOOLS, "deny", "This run may only read.")
+            reason = "Blocked by Journeyman: this run may only read."
+            add_decision(hooks, _WRITING_TOOLS, "deny", reason)
         elif request.tools and request.access == "all":
             add_decision(hooks, "*", "allow", "This run may do everything.")
         return Launch(

@@ -21,7 +21,8 @@ def run_hooks(request: RunRequest, plug: Plug) -> HookGroups:
     if request.opening:
         _add(groups, "SessionStart", "*", {"additionalContext": request.opening})
     if not request.tools:
-        add_decision(groups, "*", "deny", "No tool may be used in this run. Answer with text.")
+        reason = "Blocked by Journeyman: no tool may be used in this run. Answer with text."
+        add_decision(groups, "*", "deny", reason)
     return groups
 
 
