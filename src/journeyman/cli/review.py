@@ -179,7 +179,7 @@ def show(journeyman: Journeyman, *, review_id: str) -> _ReviewWithWrites:
     return stored, journeyman.reviews.writes(stored)
 
 
-def _show_changes(console: Console, changes: "Changes", done: str = "Undone") -> None:
+def _show_changes(console: Console, changes: "Changes", *, done: str) -> None:
     for entry in changes.entries:
         console.print(Text(f"{done}: {readable(entry.write.summary)}"))
     for draft in changes.drafts:
@@ -196,7 +196,7 @@ def _decision(name: str, done: str, about: str) -> Callable[..., Any]:
         changes: Changes = getattr(journeyman.reviews, name)(id_)
         return changes
 
-    decide.__doc__ = f"{about}\n\nExamples:\n  journeyman review {name} t3fa2b1c\n"
+    decide.__doc__ = f"{about}\n\nExamples:\n  journeyman review {name} t3fa2b1c\n  journeyman review {name} 3fa2b1c0      a whole review\n"
     command: Callable[..., Any] = context.command(
         review,
         name,
@@ -215,20 +215,12 @@ accept = _decision(
 refuse = _decision(
     "refuse", "Undone", "Refuse a draft, or all drafts of a review: nobody is told it."
 )
-
-
-@context.command(review, "undo", render=_show_changes, is_failure=lambda changes: changes.kept)
-@click.argument("id_", metavar="ID")
-def undo(journeyman: Journeyman, *, id_: str) -> "Changes":
-    """Undo everything that a review wrote, one write of the journal, or what you decided about a
-    draft or all drafts of a review, which wait again.
-
-    Examples:
-      journeyman review undo t3fa2b1c      what you decided about this draft
-      journeyman review undo 3fa2b1c0      everything that this review wrote
-      journeyman review undo 77d0a4e9      one write
-    """
-    return journeyman.reviews.undo(id_)
+undo = _decision(
+    "undo",
+    "Undone",
+    "Undo everything that a review wrote, one write of the journal, or what you decided about a "
+    "draft or all drafts of a review, which wait again.",
+)
 
 
 def _show(console: Console, stored: Review, entries: Sequence[JournalEntry]) -> None:

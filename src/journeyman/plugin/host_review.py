@@ -105,7 +105,7 @@ class HostReviewer:
             return "It is not a person's session."
         if session.lineage is not None and session.lineage.kind == "subagent":
             return "It is a subagent's session."
-        if reviews.of_session(session.id):
+        if reviews.list(1, session=session.id):
             return "It was reviewed before."
         if reviews.tokens_since(midnight) >= settings.review_tokens:
             return "Today's budget is used up (hosts.review_tokens)."

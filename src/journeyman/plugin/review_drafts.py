@@ -148,7 +148,7 @@ class DraftRules:
             known = self._knowledge.skills.list()
             waiting = [
                 f"{draft.name} {parse_front_matter(draft.text).description}"
-                for review in self._journeyman.reviews.store.with_draft(SKILL_ID)
+                for review in self._journeyman.reviews.store.list(draft=SKILL_ID)
                 for draft in review.drafts
                 if draft.kind == "skill"
             ]
@@ -164,6 +164,6 @@ class DraftRules:
         """
         sessions, own = self._journeyman.sessions, self._session.id
         family = {one.id for one in (*sessions.ancestors(own), *sessions.children(own))} | {own}
-        reviews = self._journeyman.reviews.store.with_draft(fact.id)
+        reviews = self._journeyman.reviews.store.list(draft=fact.id)
         shown = {*fact.sessions, *(review.session for review in reviews)}
         return evidence.is_from_user and not shown <= family

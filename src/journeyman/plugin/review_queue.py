@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from journeyman.plugin.client import PROGRAM
@@ -49,7 +50,9 @@ class ReviewQueue:
         for timer in tuple(self._waiting.values()):
             timer.cancel()
         if (child := self._child) is not None:
-            _interrupt(child)
+            child.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_STOP_S)
 
     def _review(self, host: str, session: str) -> None:
         with self._one_at_a_time:
@@ -68,18 +71,9 @@ class ReviewQueue:
             try:
                 _, errors = child.communicate(timeout=_LIMIT_S)
             except subprocess.TimeoutExpired:
-                _interrupt(child)
+                child.send_signal(signal.SIGINT)  # it ends its host in order
                 _, errors = child.communicate()
             self._child = None
         if child.returncode and not self._is_stopped:
             said = errors.decode("utf-8", "replace").strip()[-500:]
             log.warning("the review of %s failed: %s", session, said)
-
-
-def _interrupt(child: "subprocess.Popen[bytes]") -> None:
-    """End a review in order: its host stores what it has."""
-    child.send_signal(signal.SIGINT)
-    try:
-        child.wait(_STOP_S)
-    except subprocess.TimeoutExpired:
-        child.kill()

@@ -47,30 +47,31 @@ class Reviews(Repository):
             if not connection.execute(reviews.update().where(this).values(values)).rowcount:
                 raise _unknown("review", review.id)
 
-    def list(self, limit: int | None = None) -> Sequence[Review]:
-        """Return reviews, newest first."""
-        return [_review_of(row) for row in self._read("reading reviews", _REVIEWS.limit(limit))]
+    def list(
+        self,
+        limit: int | None = None,
+        *,
+        session: str | None = None,
+        draft: str | None = None,
+        untold: bool = False,
+    ) -> Sequence[Review]:
+        """Return reviews, newest first: all, or those of a session, with a draft whose id begins
+        like this, or with drafts of which no person was told.
+        """
+        query, columns = _REVIEWS.limit(limit), reviews.c
+        if session is not None:
+            query = query.where(columns.session_id == storable(session))
+        if draft is not None:
+            query = query.where(columns.drafts.contains(f'"id":"{draft}', autoescape=True))
+        if untold:
+            query = query.where(columns.told_at.is_(None), columns.drafts != "[]")
+        return [_review_of(row) for row in self._read("reading reviews", query)]
 
     def get(self, id_: str) -> Review:
         """Return a review by its id or a prefix of it. Raise UnknownReview unless exactly one
         matches.
         """
         return _review_of(self._get_row("review", reviews, id_))
-
-    def with_draft(self, id_: str) -> Sequence[Review]:
-        """Return the reviews with a draft whose id begins like this, newest first."""
-        query = _REVIEWS.where(reviews.c.drafts.contains(f'"id":"{id_}', autoescape=True))
-        return [_review_of(row) for row in self._read("reading reviews", query)]
-
-    def of_session(self, session: str) -> Sequence[Review]:
-        """Return the reviews of a session, newest first."""
-        query = _REVIEWS.where(reviews.c.session_id == storable(session))
-        return [_review_of(row) for row in self._read("reading reviews", query)]
-
-    def untold(self) -> Sequence[Review]:
-        """Return the reviews with drafts of which no person was told, newest first."""
-        query = _REVIEWS.where(reviews.c.told_at.is_(None), reviews.c.drafts != "[]")
-        return [_review_of(row) for row in self._read("reading reviews", query)]
 
     def tokens_since(self, at: float) -> int:
         """Return what the reviews that began since then have used."""

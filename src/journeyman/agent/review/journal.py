@@ -71,7 +71,7 @@ class Journal:
 
     def get(self, id_: str) -> Review:
         """Return a review, by its id or that of one of its drafts. Raise UnknownReview."""
-        drafted = self.store.with_draft(id_) if id_ else ()
+        drafted = self.store.list(1, draft=id_) if id_ else ()
         return self._as_it_is(drafted[0] if drafted else self.store.get(id_))
 
     def writes(
@@ -109,7 +109,7 @@ class Journal:
 
     def news(self) -> str:
         """Return a line about the drafts of which no person was told; empty if there are none."""
-        untold = self.store.untold()
+        untold = self.store.list(untold=True)
         count = sum(len(review.drafts) for review in untold)
         sessions = "your last session" if len(untold) == 1 else f"{len(untold)} sessions"
         things = "1 thing" if count == 1 else f"{count} things"
@@ -118,7 +118,7 @@ class Journal:
 
     def note_told(self) -> None:
         """Note that a person was told of all drafts that there are."""
-        for review in self.store.untold():
+        for review in self.store.list(untold=True):
             self.store.finish(replace(review, told_at=self._clock()))
 
     def _take_back(self, id_: str, state: FactState) -> Changes:
@@ -205,7 +205,7 @@ class Journal:
         reviews, writes = self.store.beginning(id_)
         drafted = {
             draft.id: (review, draft)
-            for review in self.store.with_draft(id_)
+            for review in self.store.list(draft=id_)
             for draft in review.drafts
             if draft.id.startswith(id_)
         }
