@@ -196,7 +196,9 @@ def _decision(name: str, done: str, about: str) -> Callable[..., Any]:
         changes: Changes = getattr(journeyman.reviews, name)(id_)
         return changes
 
-    decide.__doc__ = f"{about}\n\nExamples:\n  journeyman review {name} t3fa2b1c\n  journeyman review {name} 3fa2b1c0      a whole review\n"
+    example = f"  journeyman review {name}"
+    examples = f"{example} t3fa2b1c\n{example} 3fa2b1c0      a whole review\n"
+    decide.__doc__ = f"{about}\n\nExamples:\n{examples}"
     command: Callable[..., Any] = context.command(
         review,
         name,
