@@ -239,6 +239,19 @@ def test_a_session_that_ends_is_reviewed_and_told_once(
         talk(runs, model, TASK)
         (review,) = until(lambda: _ended_reviews(tmp_path))
         assert (review["status"], review["details"]["denied"]) == ("drafted", 0), review
+        whole = [one.body for one in model.requests if one.body.get("tools")]
+        (fork,) = (body for body in whole if count_in(body, REVIEW))
+        texts = [
+            prefix(ENGINES["claude-code"], body) for body in (whole[whole.index(fork) - 1], fork)
+        ]
+        strict = shared(*texts)
+        # Only the word for how it was started differs, which stands before everything else.
+        again = shared(texts[0].replace("=cli;", "=sdk-cli;"), texts[1])
+        with capsys.disabled():
+            print(
+                f"\ninteractive: {strict:.1%} of the prefix is shared, {again:.1%} but for one word"
+            )
+        assert again == 1.0
         screens = [talk(runs, model, "Hello again") for _ in range(2)]
         told = ["drafted 1 thing" in " ".join(screen.split()) for screen in screens]
         # At the budget no request is made.
