@@ -118,6 +118,8 @@ class HostsSettings(Struct, frozen=True, kw_only=True):
     defer_after_s: Count = 60
     holdout: Annotated[float, Meta(ge=0, le=1)] = 0.0
     learn: bool = True
+    review: Literal["off", "propose"] = "off"
+    review_tokens: Count = 500_000
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -212,6 +214,8 @@ hosts.confirm_timeout_s  seconds that people have to approve a host's call; defa
 hosts.defer_after_s   seconds until `claude -p` defers a call, or both has the host ask; default 60
 hosts.holdout         share of sessions without an opening, for comparison, 0 to 1; default 0
 hosts.learn           true learns from sessions when hosts report their end; default true
+hosts.review          off or propose: draft what ended sessions show, for you; default off
+hosts.review_tokens   tokens that these reviews may use on one day; default 500000
 """
 """Every setting and its description."""
 _ALSO = ("confirm.host", "confirm.port", "confirm.rate_limit")

@@ -165,9 +165,16 @@ class TestInstallation:
         assert '+  "hooks"' in said or '"SessionStart"' in said
         assert "Not confirmed. Nothing was changed." in said
         assert files_below(person.home) == before
-        assert "Written to" in on_terminal(person, "y\n", "hosts", "install", "claude-code")
+        said = on_terminal(person, "y\nn\n", "hosts", "install", "claude-code")
+        assert "Written to" in said
+        assert "500,000 tokens" in said
         assert "Removed from" in on_terminal(person, "y\n", "hosts", "remove", "claude-code")
         assert files_below(person.home) == before
+        for typed, setting in (("y\ny\n", "propose"), ("y\n", "off")):
+            more = () if setting == "propose" else ("--review", "off")
+            on_terminal(person, typed, "hosts", "install", "claude-code", *more)
+            assert person.json("config", "show", "hosts.review")[0]["value"] == setting
+            person("hosts", "remove", "claude-code", "--yes")
         refused = person("hosts", "install", "claude-code", code=2)
         assert "--print to see what would change" in refused.stderr
 

@@ -4,6 +4,7 @@ the cached prefix of its original.
 
 import os
 import pty
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -126,13 +127,8 @@ def test_logins(tmp_path: Path) -> None:
 def test_a_fork_of_an_interactive_session(tmp_path: Path) -> None:
     """It differs from its original in the words for how it was started, and in nothing else."""
     runs = ClaudeRuns(tmp_path, "claude_code")
-    trust = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-    state = {"hasCompletedOnboarding": True, "theme": "dark"}
-    keys = {"customApiKeyResponses": {"approved": ["none"], "rejected": []}}
-    projects = {"projects": {str(runs.home.work): trust}}
-    runs.home.write(".claude.json", {**state, **keys, **projects})
     with ScriptedServer({TASK: [bash("echo hi"), says("It is done.")]}) as server:
-        _talk(runs, server)
+        talk(runs, server, TASK)
         log = next((tmp_path / ".claude/projects").glob("*/*.jsonl"))
         original = [one.body for one in server.requests if one.body.get("tools")][-1]
         before = log.read_bytes()
@@ -146,33 +142,46 @@ def test_a_fork_of_an_interactive_session(tmp_path: Path) -> None:
     assert shared_prefix(runs, original, fork) == 1.0
 
 
-def _talk(runs: ClaudeRuns, server: ScriptedServer) -> None:
-    """Have an interactive session work on the task, and end it."""
+def talk(runs: ClaudeRuns, server: ScriptedServer, prompt: str) -> str:
+    """Have an interactive session work on a prompt until "It is done.", end it, and return what it
+    has shown.
+    """
+    trust = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    state = {"hasCompletedOnboarding": True, "theme": "dark"}
+    keys = {"customApiKeyResponses": {"approved": ["none"], "rejected": []}}
+    projects = {"projects": {str(runs.home.work): trust}}
+    runs.home.write(".claude.json", {**state, **keys, **projects})
     screen, terminal = pty.openpty()
-    environ = {**runs.environ(server), "TERM": "xterm-256color"}
+    shown = bytearray()
+    logs = runs.home.folder / ".claude/projects"
+    before = sum(one.read_text().count("It is done.") for one in logs.glob("*/*.jsonl"))
     process = subprocess.Popen(
-        [str(runs.program), TASK],
+        [str(runs.program), prompt],
         cwd=runs.home.work,
-        env=environ,
+        env=runs.environ(server),
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
         start_new_session=True,
     )
     os.close(terminal)
-    reader = Thread(target=_drain, args=(screen,))
+    reader = Thread(target=_drain, args=(screen, shown))
     reader.start()
     try:
-        projects = runs.home.folder / ".claude/projects"
-        until(lambda: any("It is done." in one.read_text() for one in projects.glob("*/*.jsonl")))
+        until(
+            lambda: (
+                sum(one.read_text().count("It is done.") for one in logs.glob("*/*.jsonl")) > before
+            )
+        )
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
         reader.join()
         os.close(screen)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", " ", shown.decode("utf-8", "replace"))
 
 
-def _drain(screen: int) -> None:
+def _drain(screen: int, shown: bytearray) -> None:
     with suppress(OSError):
-        while os.read(screen, 65_536):
-            pass
+        while chunk := os.read(screen, 65_536):
+            shown += chunk

@@ -10,8 +10,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from journeyman import config_file
 from journeyman.cli import context, formatting
-from journeyman.cli.context import flag
+from journeyman.cli.context import choice, flag
 from journeyman.cli.formatting import Column
 from journeyman.cli.rate_tables import change, change_interval, interval, percent
 from journeyman.facade.finding import Finding
@@ -44,6 +45,11 @@ _NOT_RANDOM = (
     "Sessions were not assigned at random: other things may explain the difference. "
     "For a fair comparison: journeyman config set hosts.holdout 0.2"
 )
+_REVIEWS = """
+When a session with 15 calls or a correction of yours ends, its agent can review a copy of it.
+That is one more request, mostly read from the cache, on your subscription or key, and on one day at
+most {:,} tokens. What it drafts is told to no agent before you accept it: journeyman review list
+Review your sessions?"""
 
 
 @click.group()
@@ -185,8 +191,15 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
 @flag("--no-opening", "Leave out openings and hints.")
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
 @flag("--no-import", "Leave out importing sessions.")
+@choice("--review", "Review sessions when they end, or not (default: ask).", ("off", "propose"))
 def install(
-    journeyman: Journeyman, *, name: str, only_print: bool, yes: bool, **left_out: bool
+    journeyman: Journeyman,
+    *,
+    name: str,
+    only_print: bool,
+    yes: bool,
+    review: str | None,
+    **left_out: bool,
 ) -> None:
     """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
@@ -197,7 +210,7 @@ def install(
 
     Examples:
       journeyman hosts install claude-code
-      journeyman hosts install codex --no-gate --yes
+      journeyman hosts install codex --no-gate --yes --review propose
       journeyman hosts install service
     """
     installer = Installer(journeyman)
@@ -210,6 +223,13 @@ def install(
         click.echo(f"Written to {file}. To undo this: journeyman hosts remove {name}")
         for step in steps_after(installer, name):
             click.echo(f"→ {readable(step)}")
+        settings = journeyman.settings.hosts
+        is_open = settings.review == "off" and "import" in plan.parts and not (review or yes)
+        if is_open and click.confirm(_REVIEWS.format(settings.review_tokens), err=True):
+            review = "propose"
+    if review and not only_print:
+        config_file.set_value(journeyman.configuration.file, "hosts.review", review)
+        click.echo(f"hosts.review is {review}. To change it: journeyman config set hosts.review …")
 
 
 @context.command(hosts, "remove", has_json=False)

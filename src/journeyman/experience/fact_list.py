@@ -5,6 +5,7 @@ from pathlib import Path
 
 from journeyman.experience.checkout import Checkout
 from journeyman.experience.experience import Experiences
+from journeyman.experience.preferences import is_alike, may_be_told
 from journeyman.records.errors import WrongInput
 from journeyman.records.fact import TOLD, Fact, FactDecision, FactState, Playbook, fact_id
 from journeyman.redaction.instructions import find_suspicion
@@ -52,7 +53,7 @@ class FactList:
         fact = self.get(project, id_)
         decided = self._store.facts.decisions(project)
         earlier = next((one.text for one in decided if one.id == fact.id), "")
-        chosen = earlier if text is None else _checked(text)
+        chosen = earlier if text is None else checked_text(text)
         self._store.facts.decide(
             FactDecision(
                 project=project,
@@ -84,10 +85,32 @@ class FactList:
         """Store what a person wants in a project. Raises WrongInput for an empty or unsafe text."""
         if not project:
             raise WrongInput("Name the project: run this in its folder, or pass --project.")
-        words = _checked(text)
+        return self._tell(project, checked_text(text), "pinned")
+
+    def draft(self, project: str, text: str, *, confirms: Callable[[Fact], bool]) -> Fact:
+        """Store what a review of a session drafted. If it says the same as a draft that it
+        `confirms`, that one is known from now on. Raises WrongInput for an unsafe text, and for
+        what is there already.
+        """
+        if not project:
+            raise WrongInput("The session belongs to no project.")
+        words = checked_text(text)
+        facts = self._experiences.of(project).facts.all
+        same = next((fact for fact in facts if is_alike(fact.subject, words)), None)
+        if same is None:
+            return self._tell(project, words, "draft")
+        if same.state == "dropped":
+            raise WrongInput(f"A person refused this: {same.text}")
+        if same.state != "draft":
+            raise WrongInput(f"This is known: {same.text}")
+        if not (may_be_told(same.subject) and confirms(same)):
+            raise WrongInput(f"The draft {same.id} says the same.")
+        return self.decide(project, same.id, "known")
+
+    def _tell(self, project: str, words: str, state: FactState) -> Fact:
         id_ = f"{TOLD}{fact_id('preference', words)[1:]}"
         self._store.facts.decide(
-            FactDecision(project=project, id=id_, state="pinned", text=words, at=self._clock())
+            FactDecision(project=project, id=id_, state=state, text=words, at=self._clock())
         )
         return self.get(project, id_)
 
@@ -108,7 +131,7 @@ class FactList:
         )
 
 
-def _checked(text: str) -> str:
+def checked_text(text: str) -> str:
     """Return a person's text on one line. Raises WrongInput."""
     plain = " ".join(text.split())
     words = Redactor().text(plain)

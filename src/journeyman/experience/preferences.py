@@ -50,7 +50,7 @@ def grouped(remarks: Iterable[T], words_of: Callable[[T], str]) -> list[list[T]]
 def is_alike(one: str, other: str) -> bool:
     """Whether two remarks say the same: for or against, about nearly the same words."""
     first, second = _about(one), _about(other)
-    is_near = len(first & second) >= _ALIKE * len(first | second)
+    is_near = len(first & second) >= max(1, _ALIKE * len(first | second))
     return is_near and forbids(one) == forbids(other)
 
 

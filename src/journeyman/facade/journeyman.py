@@ -54,10 +54,13 @@ class Journeyman(ExperienceFacade):
 
     @cached_property
     def reviews(self) -> "Journal":
-        """Changes that reviews and agents made to memory and skills: list, get, writes, undo."""
+        """What reviews and agents wrote to memory and skills, and what reviews in hosts drafted:
+        list, get, writes, accept, refuse, undo.
+        """
         from journeyman.agent.review.journal import Journal
 
-        return Journal(self._store.reviews, self._agents.knowledge, self._clock)
+        store = self._store
+        return Journal(store.reviews, store.facts, self._agents.knowledge, self._clock)
 
     @cached_property
     def jobs(self) -> "Jobs":

@@ -104,6 +104,7 @@ class ClaudeCode(HostPage):
         "CLAUDE_PID",
         "CLAUDE_PROJECT_DIR",
     )
+    fork_needs_model = True
     install = "npm install -g @anthropic-ai/claude-code"
     log_in = "claude auth login"
 

@@ -137,6 +137,8 @@ class HostPage:
     """Whether installed hooks run only if a person has trusted them."""
     is_always_plugged: bool = False
     """Whether a run brings all parts, also those that are installed, which then stay silent."""
+    fork_needs_model: bool = False
+    """Whether a fork has the model of the settings, unless its own is named."""
     install: str
     """How to get it."""
     log_in: str
@@ -165,6 +167,10 @@ class HostPage:
         host's settings or the model's name tell it.
         """
         raise NotImplementedError
+
+    def skills_folder(self, environ: Mapping[str, str]) -> Path:
+        """Return the folder in which `skills/NAME/SKILL.md` is a skill of the person."""
+        return (self.settings_folder(environ) / self.file).parent
 
     def settings_folder(self, environ: Mapping[str, str]) -> Path:
         folder = environ.get(self.variable)

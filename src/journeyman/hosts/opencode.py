@@ -168,6 +168,9 @@ class OpenCode(HostPage):
         del environ
         return OpenCodeReading(request)
 
+    def skills_folder(self, environ: Mapping[str, str]) -> Path:
+        return self.settings_folder(environ) / "opencode"
+
     def login(self, program: str, environ: Mapping[str, str]) -> Login:
         """A provider of the person's own settings is not counted, and opencode has models that need
         no login: without a credential nothing is known.

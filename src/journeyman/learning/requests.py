@@ -120,7 +120,7 @@ def requests(messages: Iterable[Message]) -> list[UserRequest]:
     agent_asked = has_worked = False
     for message in messages:
         if message.role == "user":
-            text = _user_text(message)
+            text = user_text(message)
             line = " ".join(text.split())
             # A plain no refers to what was done just now; other corrections may also follow a
             # question about it.
@@ -158,7 +158,7 @@ def without_quotes(text: str) -> str:
     return _QUOTED.sub(" ", text)
 
 
-def _user_text(message: Message) -> str:
+def user_text(message: Message) -> str:
     """Return what a person said in a message; empty if a program wrote it."""
     if message.kind != "plain" or "<command-name>" in message.text[:400]:
         return _slash_command(message.text)

@@ -133,6 +133,11 @@ def added_context(event: str, text: str) -> HookAnswer:
     return {"hookSpecificOutput": output}
 
 
+def with_message(answer: HookAnswer, message: str) -> HookAnswer:
+    """Return an answer with a line that the host shows to the person."""
+    return {**(answer or {}), "systemMessage": message} if message else answer
+
+
 def with_reason(printed: dict[str, Any], text: str) -> dict[str, Any]:
     """Return an answer before a call with a further text in its reason, if it has one."""
     output = printed["hookSpecificOutput"]

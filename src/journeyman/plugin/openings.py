@@ -113,6 +113,11 @@ class SessionOpenings:
             record = self._decided(host, asked, ends)
         return _answer(record, asked.form)
 
+    def answer(self, host: str, session: str, form: MessageForm) -> OpeningAnswer:
+        """Return what a session was given when it began."""
+        record = self._kept.find(host, session)
+        return OpeningAnswer(reason=_BEGUN) if record is None else _answer(record, form)
+
     def note(self, host: str, session: str, *, within_s: float | None = None) -> None:
         """Note in the store that a session started warm, if it did."""
         record = self._kept.find(host, session)

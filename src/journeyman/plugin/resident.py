@@ -24,6 +24,7 @@ from journeyman.plugin.client import PROGRAM, Unanswered, child_environ, request
 from journeyman.plugin.gate import HostGate
 from journeyman.plugin.imports import ImportQueue
 from journeyman.plugin.installation.record import installed_python
+from journeyman.plugin.review_queue import ReviewQueue
 from journeyman.plugin.runs import host_jobs
 from journeyman.plugin.server import HookServer, is_locked
 from journeyman.plugin.service import Exchange, HostService
@@ -135,7 +136,9 @@ class Resident:
             learns=settings.hosts.learn,
             on_learned=lambda: _warm_up(service),
         )
-        service = HostService(self._journeyman, imports=queue)
+        reviews = ReviewQueue(settings.home, settings.database)
+        is_on = settings.hosts.review != "off"
+        service = HostService(self._journeyman, imports=queue, reviews=reviews if is_on else None)
         service.parts, service.on_demand = self.parts, self._wanted.on_demand
         self._gate = service.gate
         if not self._wanted.on_demand:
@@ -144,7 +147,10 @@ class Resident:
             queue.start()
             self.parts["hooks"] = server.path
             threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
-            yield server
+            try:
+                yield server
+            finally:
+                reviews.stop()
 
     def _confirmations(self) -> Iterator[None]:
         administration = self._journeyman.confirmations

@@ -98,6 +98,8 @@ class HostRun:
         mode = RunMode(
             warm=self._warm,
             for_job=self._owner.startswith(JOB),
+            tools=request.tools,
+            fork=request.fork,
             question=None if questions is None else questions.put,
         )
         service = HostService(self._journeyman, run=mode)

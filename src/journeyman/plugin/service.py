@@ -29,6 +29,7 @@ from journeyman.plugin.openings import (
     OpeningRequest,
     SessionOpenings,
 )
+from journeyman.plugin.review_queue import ENDED_S, IDLE_S, ReviewQueue
 from journeyman.records import Usage
 from journeyman.records.errors import JourneymanError, ServiceUnavailable, WrongInput
 from journeyman.records.host import (
@@ -48,6 +49,8 @@ _IMPORT_EVENTS = ("Stop", "SessionEnd")
 _MARGIN_S = 0.05
 _SAID_ONCE = "This is said once in a session: make the call again if the person wants it now."
 """An answer needs this long to reach its host."""
+
+_NO_TOOLS = "Blocked by Journeyman: this run may not use tools. Answer in words."
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -107,11 +110,15 @@ class Exchange(Struct, frozen=True, kw_only=True):
 class RunMode(Struct, frozen=True, kw_only=True):
     """How the process that started a run answers its hooks: all parts, whether or not they are
     installed, but for the import, which it does itself at the end. `question` asks the person who
-    started it; without one, confirmations do. A run for a job learns from other jobs.
+    started it; without one, confirmations do. A run for a job learns from other jobs. One that may
+    use no `tools` is asked nothing: every call is denied. A fork has the opening of its origin, so
+    that its requests begin with the same bytes.
     """
 
     warm: bool = True
     for_job: bool = False
+    tools: bool = True
+    fork: str = ""
     question: Question | None = None
 
     def has(self, part: str) -> bool:
@@ -128,13 +135,14 @@ class HostService:
         journeyman: Journeyman,
         *,
         imports: ImportQueue | None = None,
+        reviews: ReviewQueue | None = None,
         run: RunMode | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._journeyman = journeyman
         self._run = run
         self._kept = journeyman.host_sessions
-        self._imports = imports
+        self._imports, self._reviews = imports, reviews
         self._clock = clock
         self.stopping = threading.Event()
         bots = run is not None and run.for_job
@@ -163,6 +171,8 @@ class HostService:
         return b"" if answer is None else msgspec.json.encode(answer)
 
     def opening(self, asked: OpeningRequest, exchange: Exchange) -> Any:
+        if self._run is not None and self._run.fork:
+            return self.openings.answer(exchange.host, self._run.fork, asked.form)
         if not self._has(exchange, "opening"):
             return OpeningAnswer(reason="openings are not installed in this host")
         began = time.perf_counter()
@@ -191,6 +201,8 @@ class HostService:
         )
 
     def decide(self, call: GateCall, exchange: Exchange) -> GateAnswer:
+        if self._run is not None and not self._run.tools:
+            return GateAnswer(decision="deny", reason=_NO_TOOLS)
         if not self._has(exchange, "gate"):
             return ALLOWED
         began = time.perf_counter()
@@ -211,6 +223,8 @@ class HostService:
         if name in _IMPORT_EVENTS and event.transcript_path:
             if self._run is None:
                 self._import(event.transcript_path)
+                if name == "SessionEnd" and self._reviews is not None:
+                    self._reviews.put(exchange.host, event.session_id, ENDED_S)
             return None
         if not self._has(exchange, "opening"):
             return None
@@ -238,7 +252,15 @@ class HostService:
             outcome = "given" if text else "nothing"
             tokens = Embedder().count_tokens(text) if text else 0
             self._note(exchange, session, kind, outcome, began=began, tokens=tokens, detail=name)
-        return hook_events.added_context(name, text)
+        news = self._news(exchange) if name == "SessionStart" and event.is_attended else ""
+        return hook_events.with_message(hook_events.added_context(name, text), news)
+
+    def _news(self, exchange: Exchange) -> str:
+        """Return what a person is told once, if there is anything."""
+        reviews = self._journeyman.reviews
+        if news := reviews.news():
+            exchange.then(reviews.note_told, if_lost=lambda: None)
+        return news
 
     def _session_start(self, event: HookInput, exchange: Exchange) -> str:
         host, session = exchange.host, event.session_id
@@ -325,6 +347,8 @@ class HostService:
             raise WrongInput("The report of a changed log has no path.")
         if self._has(exchange, "import"):
             self._import(report.path)
+            if report.session and self._reviews is not None:
+                self._reviews.put(exchange.host, report.session, IDLE_S)
         return {}
 
     def _import(self, path: str) -> None:

@@ -19,6 +19,7 @@ from journeyman.records.fragment import LogEvent as LogEvent
 from journeyman.records.fragment import LogState as LogState
 from journeyman.records.fragment import Mark as Mark
 from journeyman.records.fragment import Skip as Skip
+from journeyman.records.knowledge import Draft as Draft
 from journeyman.records.knowledge import EntryChange as EntryChange
 from journeyman.records.knowledge import JournalEntry as JournalEntry
 from journeyman.records.knowledge import Provenance as Provenance

@@ -7,6 +7,8 @@ from typing import Any, Literal, NewType
 
 from msgspec import Struct
 
+from journeyman.records.fact import FactState
+
 ReviewId = NewType("ReviewId", str)
 WriteId = NewType("WriteId", str)
 
@@ -14,9 +16,16 @@ WriteKind = Literal["memory", "user", "skill"]
 """`memory`: notes about the work. `user`: notes about the user. `skill`: a folder with a
 SKILL.md."""
 
-ReviewStatus = Literal["running", "changed", "unchanged", "incomplete", "failed", "cancelled"]
-"""`unchanged` is a success: there was nothing worth recording. `incomplete`: it was cut off, or
-said nothing usable, so that it is not known whether there was."""
+ReviewStatus = Literal[
+    "running", "changed", "drafted", "unchanged", "incomplete", "failed", "cancelled"
+]
+"""`drafted`: what it found waits for a person. `unchanged` is a success: there was nothing worth
+recording. `incomplete`: it was cut off, or said nothing usable, so that it is not known whether
+there was."""
+
+DraftKind = Literal["preference", "fact", "skill"]
+"""`preference`: what the person wants. `fact`: what holds in the project. `skill`: a way of doing a
+kind of task."""
 
 
 class EntryChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -96,9 +105,26 @@ class JournalEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     undone_at: float | None = None
 
 
+class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that a review in a host proposes, with the evidence that was found in the session.
+    A preference or a fact of a `project` is told as a fact with this id. The text of a skill is its
+    whole SKILL.md, to be written for the host that keeps its skills in this `folder`.
+    """
+
+    id: str
+    kind: DraftKind
+    text: str
+    evidence: str
+    project: str = ""
+    name: str = ""
+    folder: str = ""
+    state: FactState = "draft"
+
+
 class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One review of a session. `iterations` counts the model's answers, `details` holds the steps
-    taken.
+    taken. A review in a host writes nothing but `drafts`; `told_at` is when a person was told of
+    them, and `tokens` what it used.
     """
 
     id: ReviewId
@@ -110,3 +136,6 @@ class Review(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str = ""
     iterations: int = 0
     details: dict[str, Any] = {}
+    drafts: tuple[Draft, ...] = ()
+    told_at: float | None = None
+    tokens: int = 0

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from journeyman.records import JournalEntry, Provenance, Review, ReviewId, Write, WriteId
+from journeyman.records import Draft, JournalEntry, Provenance, Review, ReviewId, Write, WriteId
 from journeyman.records.errors import UnknownReview
 from journeyman.store.engine import Repository
 from journeyman.store.rows import (
@@ -21,6 +21,7 @@ from journeyman.store.rows import (
 )
 from journeyman.store.tables import reviews, writes
 
+_decode_drafts = msgspec.json.Decoder(tuple[Draft, ...]).decode
 _decode_write = msgspec.json.Decoder(Write).decode
 _decode_provenance = msgspec.json.Decoder(Provenance).decode
 
@@ -46,15 +47,36 @@ class Reviews(Repository):
             if not connection.execute(reviews.update().where(this).values(values)).rowcount:
                 raise _unknown("review", review.id)
 
-    def list(self, limit: int | None = None) -> Sequence[Review]:
-        """Return reviews, newest first."""
-        return [_review_of(row) for row in self._read("reading reviews", _REVIEWS.limit(limit))]
+    def list(
+        self,
+        limit: int | None = None,
+        *,
+        session: str | None = None,
+        draft: str | None = None,
+        untold: bool = False,
+    ) -> Sequence[Review]:
+        """Return reviews, newest first: all, or those of a session, with a draft whose id begins
+        like this, or with drafts of which no person was told.
+        """
+        query, columns = _REVIEWS.limit(limit), reviews.c
+        if session is not None:
+            query = query.where(columns.session_id == storable(session))
+        if draft is not None:
+            query = query.where(columns.drafts.contains(f'"id":"{draft}', autoescape=True))
+        if untold:
+            query = query.where(columns.told_at.is_(None), columns.drafts != "[]")
+        return [_review_of(row) for row in self._read("reading reviews", query)]
 
     def get(self, id_: str) -> Review:
         """Return a review by its id or a prefix of it. Raise UnknownReview unless exactly one
         matches.
         """
         return _review_of(self._get_row("review", reviews, id_))
+
+    def tokens_since(self, at: float) -> int:
+        """Return what the reviews that began since then have used."""
+        query = sa.select(sa.func.coalesce(sa.func.sum(reviews.c.tokens), 0).label("tokens"))
+        return int(self._read("reading reviews", query.where(reviews.c.started_at >= at))[0].tokens)
 
     def add_write(self, entry: JournalEntry) -> None:
         """Add a write to the journal."""
@@ -122,12 +144,23 @@ def _unknown(kind: str, id_: str) -> UnknownReview:
 
 
 def _review_values(review: Review) -> dict[str, Any]:
-    session, details = storable(review.session), json_text(review.details)
-    return values_of(review, reviews, session_id=session, details=details)
+    return values_of(
+        review,
+        reviews,
+        session_id=storable(review.session),
+        drafts=json_text(review.drafts),
+        details=json_text(review.details),
+    )
 
 
 def _review_of(row: sa.Row[Any]) -> Review:
-    return record_of(Review, row, session=row.session_id, details=decode_details(row.details))
+    return record_of(
+        Review,
+        row,
+        session=row.session_id,
+        drafts=_decode_drafts(row.drafts),
+        details=decode_details(row.details),
+    )
 
 
 def _entry_of(row: sa.Row[Any]) -> JournalEntry:

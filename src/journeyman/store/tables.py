@@ -229,9 +229,11 @@ reviews = table(
     text("session_id", index=True),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),
+    sa.Column("told_at", sa.Double),
     *texts("status", "model"),
     sa.Column("iterations", sa.Integer, nullable=False),
-    *texts("error", "details"),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    *texts("error", "drafts", "details"),
     # Row ids only grow: they order rows with equal times.
     sqlite_autoincrement=True,
 )

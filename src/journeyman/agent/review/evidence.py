@@ -1,15 +1,19 @@
-"""The evidence in a session that justifies writing something to memory or skills: what the user
-said, and the results of calls that worked. What the agent said, what the user pasted and what an
-opening contains are not evidence.
+"""The evidence in a session that justifies keeping something: what the user said, and calls that
+worked. What the agent said, what the user pasted, what an opening contains, and calls after content
+from outside are not evidence.
 """
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
 from journeyman.learning.commands import skill_of
+from journeyman.learning.observations import observed, takes_in
 from journeyman.learning.opening_text import is_own_call_id, opening_length
+from journeyman.learning.requests import user_text
+from journeyman.learning.slots import ServingCall
 from journeyman.outcomes.judge import judge
 from journeyman.records import Call, Message, join_calls
 
@@ -26,17 +30,25 @@ _PLAIN_PUNCTUATION = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "}
 )
 _WORD = re.compile(r"[^\W\d_]{4,}")
-# Specific names: a path, a name with a dot or an underscore inside, or a number of at least two
-# digits. Placeholders in capitals (YYYY-MM-DD, NAME) do not count.
-_SPECIFIC_NAME = re.compile(r"[\w~.-]*/[\w./~-]+|\b\w+(?:[._]\w+)+\b|\b\d[\d.,:]*\d\b|`[^`\n]{2,}`")
+# Specific names: a path, a name with a dot, an underscore or a hyphen inside, or a number of at
+# least two digits. Placeholders in capitals (YYYY-MM-DD, NAME) do not count.
+_SPECIFIC_NAME = re.compile(
+    r"[\w~.-]*/[\w./~-]+|\b\w+(?:[._-]\w+)+\b|\b\d[\d.,:]*\d\b|`[^`\n]{2,}`"
+)
 _PLACEHOLDER = re.compile(r"[A-Z][A-Z_/.-]*")
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """Something that the session shows: the full `text`, and whether the user said it."""
+    """Something that the session shows, in full: what the user said, or what some `calls` did and
+    returned.
+    """
 
     text: str
-    is_from_user: bool
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        return not self.calls
 
     def shares_words(self, other: str) -> bool:
         """Whether it has a word in common with a text, apart from short ones and endings."""
@@ -47,27 +59,28 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 class SessionEvidence:
-    """The evidence in the messages of a session, without its lead and any opening."""
+    """The evidence in the messages of a session, without its lead and any opening. With
+    `only_done`, a call shows what it did, and not what it returned, which others may have written.
+    """
 
-    def __init__(self, messages: Sequence[Message], lead: int = 0) -> None:
+    def __init__(
+        self, messages: Sequence[Message], lead: int = 0, *, only_done: bool = False
+    ) -> None:
+        self._only_done = only_done
         own = list(messages)[max(lead, opening_length(messages)) :]
-        texts = [
-            message.text for message in own if message.role == "user" and message.kind == "plain"
-        ]
-        self._user_texts = [_PASTED.sub("", text) for text in texts]
-        self._calls = [
-            (call, judge(call).status)
+        judged = [
+            ServingCall(call=call, verdict=judge(call), is_safe=True, folder=None)
             for call in join_calls(own, with_copies=True)
             if call.asked_by == "assistant" and not is_own_call_id(call.id)
         ]
-
-    @property
-    def _successful_calls(self) -> list[Call]:
-        return [
-            call
-            for call, status in self._calls
-            if status == "ok" and call.tool not in _RECALL_TOOLS
+        self._calls = [(one.call, one.verdict.status) for one in judged]
+        clean = takewhile(lambda one: not takes_in(one.call), judged)
+        self._usable = [
+            one.call for one in clean if one.is_ok and one.call.tool not in _RECALL_TOOLS
         ]
+        said = [user_text(message) for message in own if message.role == "user"]
+        said += [remark.words for remark in observed(judged, "", set()).remarks]
+        self._user_texts = [_PASTED.sub("", text) for text in said]
 
     @property
     def ended_well(self) -> bool:
@@ -96,12 +109,10 @@ class SessionEvidence:
         for call, status in named:
             if status != "ok":
                 return f"The call {call.id} was {status}, so it shows nothing."
-        usable = [call for call, _ in named if call.tool not in _RECALL_TOOLS]
-        if usable:
-            texts = [
-                f"{call.tool} {_unescaped(call.arguments)}\n{_result(call)}" for call in usable
-            ]
-            return Evidence(text="\n".join(texts), is_from_user=False)
+        if usable := tuple(call for call, _ in named if call in self._usable):
+            return Evidence(text="\n".join(map(self._shown, usable)), calls=usable)
+        if named:
+            return "What others wrote had a part in that call, so it shows nothing."
         quotes = ["".join(groups) for groups in _QUOTED.findall(reference)]
         for quote in [reference, *quotes]:
             if evidence := self._find_quote(quote):
@@ -117,26 +128,26 @@ class SessionEvidence:
             return None
         for text in self._user_texts:
             if all(piece in _flat(text) for piece in pieces):
-                return Evidence(text=text, is_from_user=True)
-        for call in self._successful_calls:
-            if all(piece in _flat(_result(call)) for piece in pieces):
-                return Evidence(text=_result(call), is_from_user=False)
+                return Evidence(text=text)
+        for call in self._usable:
+            quotable = call.arguments if self._only_done else call.result or ""
+            if all(piece in _flat(_unescaped(quotable)) for piece in pieces):
+                return Evidence(text=self._shown(call), calls=(call,))
         return None
 
     def unsupported_names(self, text: str, existing: str = "") -> list[str]:
         """The specific names in a text that appear neither in the session nor in `existing`."""
-        calls = [f"{call.arguments}\n{_result(call)}" for call in self._successful_calls]
-        shown = _flat("\n".join([*self._user_texts, *map(_unescaped, calls), existing]))
+        seen = _flat("\n".join([*self._user_texts, *map(self._shown, self._usable), existing]))
         names = dict.fromkeys(match.strip("`.,:") for match in _SPECIFIC_NAME.findall(text))
         return [
             name
             for name in names
-            if name and not _PLACEHOLDER.fullmatch(name) and _flat(name) not in shown
+            if name and not _PLACEHOLDER.fullmatch(name) and _flat(name) not in seen
         ]
 
-
-def _result(call: Call) -> str:
-    return _unescaped(call.result or "")
+    def _shown(self, call: Call) -> str:
+        done = f"{call.tool} {_unescaped(call.arguments)}"
+        return done if self._only_done else f"{done}\n{_unescaped(call.result or '')}"
 
 
 def _unescaped(text: str) -> str:

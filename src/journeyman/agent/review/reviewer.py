@@ -52,13 +52,10 @@ INSTRUCTION = (
     "skill_view and skill_manage can be used now."
 )
 ALLOWED_TOOLS = ("memory", "skills_list", "skill_view", "skill_manage")
-_LEFT_ALONE = " Do not write to memory with the target {}: the settings forbid it."
-logger = logging.getLogger(__name__)
-
 MAX_REQUESTS = 16
+_LEFT_ALONE = " Do not write to memory with the target {}: the settings forbid it."
 _CANCEL_WAIT_S = 2.0
 """How long a new turn waits for a cancelled review."""
-_TASK = "background_review"
 
 _STEP_CHARACTERS = 300
 _STATUS: dict[RunStatus, ReviewStatus] = {
@@ -98,39 +95,35 @@ class Reviewer:
         self, turn: FinishedTurn, cancelled: Callable[[], bool] = lambda: False
     ) -> ReviewResult:
         """Review a turn to the end. Only a failing database raises an error."""
-        started = Review(
-            id=ReviewId(secrets.token_hex(4)),
-            session=turn.session.id,
-            started_at=self.clock(),
-            model=self.model.name,
-        )
-        self.store.reviews.begin(started)
+        id_, model = ReviewId(secrets.token_hex(4)), self.model.name
+        review = Review(id=id_, session=turn.session.id, started_at=self.clock(), model=model)
+        self.store.reviews.begin(review)
         steps: list[dict[str, Any]] = []
         budget = TurnBudget(RunLimits(turns=MAX_REQUESTS), self.clock)
         stopped = STOPPED_BY_USER
         try:
-            loop = self._loop(started, turn, budget, cancelled)
+            loop = self._loop(id_, turn, budget, cancelled)
             loop.on_step = lambda step: steps.append(_step_details(step))
             stopped = loop.run()
         except JourneymanError as error:
             stopped = TurnStopped(status="model_failed", reason=str(error))
         finally:  # also on an interrupt: no review may stay unfinished
-            entries = tuple(self.store.reviews.writes(started.id))
+            entries = tuple(self.store.reviews.writes(id_))
             status = _STATUS.get(stopped.status, "incomplete")
-            ended = msgspec.structs.replace(
-                started,
+            review = msgspec.structs.replace(
+                review,
                 ended_at=self.clock(),
                 status="changed" if entries else status,
                 error="" if stopped.status == "interrupted" else stopped.reason,
                 iterations=budget.requests,
                 details={"steps": steps, "stop": stopped.status},
             )
-            self.store.reviews.finish(ended)
-        return ReviewResult(review=ended, entries=entries)
+            self.store.reviews.finish(review)
+        return ReviewResult(review=review, entries=entries)
 
     def _loop(
         self,
-        review: Review,
+        review: ReviewId,
         turn: FinishedTurn,
         budget: TurnBudget,
         cancelled: Callable[[], bool],
@@ -143,32 +136,32 @@ class Reviewer:
         conversation.messages.append(instruction)
         origin = Provenance(
             origin="background_review",
-            context=f"review {review.id}",
+            context=f"review {review}",
             session=session.id,
             parent=session.lineage.parent if session.lineage else "",
             platform=self.platform,
             model=self.model.name,
         )
-        toolbox = self._toolbox(review.id, SessionEvidence(turn.messages, turn.lead))
+        toolbox = self._toolbox(review, SessionEvidence(turn.messages, turn.lead))
         return Loop(
             conversation=conversation,
             model=self.model,
             tools=turn.tools,
             dispatch=Dispatch(toolbox, self._decide_in_review, no_approver, origin, cancelled),
-            recorder=_ReviewRecorder(self.store, self.prices, review.id),
+            recorder=_ReviewRecorder(self.store, self.prices, review),
             budget=budget,
             clock=self.clock,
             cancelled=cancelled,
         )
 
     def _decide_in_review(self, tool: Tool, arguments: dict[str, object]) -> Decision:
-        target = arguments.get("target")
-        if tool.name == "memory" and target in self.left_alone:
+        target, reason = arguments.get("target"), ""
+        if tool.name not in ALLOWED_TOOLS:
+            reason = f"A review cannot use {tool.name}, only {', '.join(ALLOWED_TOOLS)}."
+        elif tool.name == "memory" and target in self.left_alone:
             reason = f"The settings keep reviews from writing the target {target}."
-            return Decision(answer="refuse", rule="review.left_alone", reason=reason)
-        if tool.name in ALLOWED_TOOLS:
+        if not reason:
             return self.decide(tool, arguments)
-        reason = f"A review cannot use {tool.name}, only {', '.join(ALLOWED_TOOLS)}."
         return Decision(answer="refuse", rule="review.only_knowledge", reason=reason)
 
     def _toolbox(self, review: ReviewId, session_evidence: SessionEvidence) -> Toolbox:
@@ -206,7 +199,6 @@ class _ReviewRecorder(SessionRecorder):
 
     def __init__(self, store: Store, prices: Prices, review: ReviewId) -> None:
         super().__init__(store, prices)
-        self._accounts = store.usage
         self._review = review
 
     def save(
@@ -214,10 +206,10 @@ class _ReviewRecorder(SessionRecorder):
     ) -> None:
         if usage is not None:
             with suppress(UnknownSession):
-                self._accounts.add(conversation.session.id, usage)
+                self._store.usage.add(conversation.session.id, usage)
         conversation.messages.append(message)
 
-    def usage(self, key: str, reply: Reply, at: float, task: str = _TASK) -> Usage:
+    def usage(self, key: str, reply: Reply, at: float, task: str = "background_review") -> Usage:
         return super().usage(f"review-{self._review}-{key}", reply, at, task)
 
 
@@ -246,17 +238,13 @@ class BackgroundReview:
         """Count a finished turn, and review it if a review is due and none is running."""
         self._turns += 1
         self._calls += turn.new_calls
-        if self._turns < self.every_turns and self._calls < self.every_calls:
-            return
-        if not self._done.is_set():
-            return
-        self._stop, self._done = threading.Event(), threading.Event()
-        threading.Thread(
-            target=self._run,
-            args=(turn, self._stop, self._done),
-            name="background-review",
-            daemon=True,
-        ).start()
+        is_due = self._turns >= self.every_turns or self._calls >= self.every_calls
+        if is_due and self._done.is_set():
+            self._stop, self._done = threading.Event(), threading.Event()
+            arguments = (turn, self._stop, self._done)
+            threading.Thread(
+                target=self._run, args=arguments, name="background-review", daemon=True
+            ).start()
 
     def cancel(self) -> None:
         """Cancel a running review, and wait briefly for it to end."""
@@ -269,28 +257,31 @@ class BackgroundReview:
 
     def _run(self, turn: FinishedTurn, stop: threading.Event, done: threading.Event) -> None:
         try:
-            self._report(self.reviewer.review(turn, stop.is_set))
+            result = self.reviewer.review(turn, stop.is_set)
+            if result.review.status != "cancelled":  # a cancelled review is still due
+                self._turns = self._calls = 0
+            if line := self._line(result):
+                self.notify(line)
         except Exception as error:
             # A background thread: the conversation must continue even if this fails.
-            logger.exception("A background review failed")
+            logging.getLogger(__name__).exception("A background review failed")
             self.notify(f"The review failed: {error}")
         finally:
             done.set()
 
-    def _report(self, result: ReviewResult) -> None:
+    def _line(self, result: ReviewResult) -> str:
+        """Return what a person is told of a review; empty if nothing."""
         review = result.review
-        if review.status != "cancelled":  # a cancelled review is still due
-            self._turns = self._calls = 0
         if review.status == "failed":
-            logger.warning("The review failed: %s", review.error)
-            self.notify(f"The review failed: {review.error}")
-        elif result.entries:
+            return f"The review failed: {review.error}"
+        if result.entries:
             changes = "; ".join(entry.write.summary for entry in reversed(result.entries))
-            self.notify(f"Review: {changes} (undo: journeyman review undo {review.id})")
-        elif self.reports_all and review.status == "unchanged":
-            self.notify("Review: nothing to keep.")
-        elif self.reports_all and review.status == "incomplete":
-            self.notify(f"The review is incomplete: {review.error}")
+            return f"Review: {changes} (undo: journeyman review undo {review.id})"
+        if self.reports_all and review.status == "unchanged":
+            return "Review: nothing to keep."
+        if self.reports_all and review.status == "incomplete":
+            return f"The review is incomplete: {review.error}"
+        return ""
 
 
 def _step_details(step: RunStep) -> dict[str, Any]:

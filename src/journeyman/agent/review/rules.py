@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from journeyman.agent.knowledge.skills import parse_front_matter
-from journeyman.agent.review.evidence import SessionEvidence
+from journeyman.agent.review.evidence import Evidence, SessionEvidence
 from journeyman.records import Write
 from journeyman.records.errors import NotWritten
 
@@ -15,7 +15,6 @@ _MAX_WRITES = 5
 _MAX_CHANGED_SHARE = 0.3
 """The share of a skill's lines that reviews may change; `_MIN_CHANGED_LINES` are always allowed."""
 _MIN_CHANGED_LINES = 8
-_MAX_NEW_SKILL_CHARACTERS = 8_000
 _DUPLICATE = 0.8
 """Similarity from which two texts count as the same."""
 
@@ -49,8 +48,10 @@ class WriteRules:
         self._viewed.add(write.path)
         self._changed_lines[write.path] += write.changed_lines
 
-    def check(self, write: Write, reference: str) -> None:
-        """Raise WriteForbidden if the write must not be made. `reference` names its evidence."""
+    def check(self, write: Write, reference: str) -> Evidence:
+        """Return the evidence that a reference names. Raise WriteForbidden if the write must not be
+        made.
+        """
         if self._writes + max(len(write.entries), 1) > _MAX_WRITES:
             raise WriteForbidden(
                 f"A review makes at most {_MAX_WRITES} changes; this would be more."
@@ -69,7 +70,8 @@ class WriteRules:
         for index, new in enumerate(write.added):
             if not evidence.shares_words(new):
                 raise WriteForbidden("The evidence has nothing to do with the text to be written.")
-            if names := self.session_evidence.unsupported_names(new, existing=write.before or ""):
+            known = f"{write.path}\n{write.before or ''}"
+            if names := self.session_evidence.unsupported_names(new, existing=known):
                 raise WriteForbidden(
                     f"The session does not show {', '.join(names[:3])}: neither the user nor a "
                     "call that worked. Write only what was seen."
@@ -77,6 +79,7 @@ class WriteRules:
             check_commands(new, self.find_risk)
             if write.kind != "skill" or write.action == "create":
                 self._check_duplicate(write, new, write.added[:index])
+        return evidence
 
     def _check_skill(self, write: Write) -> None:
         if not self.session_evidence.ended_well:
@@ -84,10 +87,6 @@ class WriteRules:
                 "The work did not end with calls that worked, so there is no proven way to keep."
             )
         if write.action == "create":
-            if len(write.after or "") > _MAX_NEW_SKILL_CHARACTERS:
-                raise WriteForbidden(
-                    f"A new skill has at most {_MAX_NEW_SKILL_CHARACTERS:,} characters."
-                )
             return
         if write.path not in self._viewed:
             raise WriteForbidden("Read the skill with skill_view before you change it.")
@@ -107,14 +106,13 @@ class WriteRules:
 
     def _check_duplicate(self, write: Write, new: str, written_with: Sequence[str]) -> None:
         replaced = {change.before for change in write.entries}
-        existing = [text for text in self.existing_texts(write.kind) if text not in replaced]
-        others = [*written_with, *existing]
+        others = {*written_with, *self.existing_texts(write.kind)} - replaced
         if write.kind == "skill":
             front = parse_front_matter(new)
             new = f"{front.name} {front.description}"
-        similarities = list(self.similarity(new, others)) if others else [0.0]
-        if max(similarities) >= _DUPLICATE:
-            same = others[similarities.index(max(similarities))]
+        texts = sorted(filter(None, others))
+        nearness, same = max(zip(self.similarity(new, texts), texts, strict=True), default=(0, ""))
+        if nearness >= _DUPLICATE:
             raise WriteForbidden(
                 f"Something similar is there already: “{same[:120]}”. Replace or patch that if "
                 "there is more to say."

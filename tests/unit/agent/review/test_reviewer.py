@@ -64,7 +64,7 @@ class Workbench:
         self.store = store
         self.knowledge = Knowledge(folder)
         self.traces: list[str] = []
-        self.journal = Journal(store.reviews, self.knowledge, lambda: 9.0)
+        self.journal = Journal(store.reviews, store.facts, self.knowledge, lambda: 9.0)
 
         def terminal(invocation: Invocation) -> Result:
             self.traces.append("terminal")
@@ -400,7 +400,7 @@ class TestUndo:
         )
         undone = workbench.journal.undo(reviewed.review.id)
         assert undone.entries == ()
-        assert "German" in undone.kept[0][0].write.summary
+        assert "German" in undone.kept[0][0]
         assert workbench.knowledge.memory.entries("user") == ("The user wants French now.",)
 
 
