@@ -20,6 +20,7 @@ from tests.tables import table
 from tests.waiting import LONGEST_S
 
 from journeyman import Journeyman
+from journeyman.hosts.codex import event_key, hook_hash
 from journeyman.plugin.installation.record import read_record
 
 FILES = {
@@ -82,26 +83,7 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-CODEX = (
-    PYTHON_SCRIPT
-    + """
-import json, os, sys
-if sys.argv[1:] == ["--version"]:
-    print("codex-cli 0.169.0")
-    sys.exit()
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    groups = json.load(open(os.environ["HOME"] + "/.codex/hooks.json"))["hooks"]
-    hooks = [
-        {{"eventName": event, "command": one["command"], "trustStatus": {status!r}}}
-        for event in groups for group in groups[event] for one in group["hooks"]
-    ]
-    data = [{{"hooks": hooks}}]
-    print(json.dumps({{"id": asked["id"], "result": {{"data": data}}}}), flush=True)
-"""
-)
+CODEX = f"{PYTHON_SCRIPT}print('codex-cli 0.169.0')\n"
 
 
 class TestActivity:
@@ -120,19 +102,28 @@ class TestActivity:
     ) -> None:
         program = tmp_path / "bin/codex"
         person.environ["PATH"] = f"{program.parent}:/usr/bin:/bin"
-        write_program(program, CODEX.format(status="untrusted"))
+        write_program(program, CODEX)
         person("hosts", "install", "codex", "--yes")
-        listed, finding = self.codex(person)
-        assert listed["state"] == "not active"  # Codex was never started
-        (person.home / ".codex/config.toml").touch()
         listed, finding = self.codex(person)
         assert listed["state"] == "not active"
         assert "PreToolUse (untrusted)" in listed["problem"]
         assert "Start `codex` in a terminal" in listed["advice"]
         assert (finding["status"], finding["found"]) == ("note", listed["problem"])
-        write_program(program, CODEX.format(status="trusted"))
+        self.trust_all(person.home / ".codex")
         listed, finding = self.codex(person)
         assert (listed["state"], finding["status"]) == ("installed", "ok")
+
+    @staticmethod
+    def trust_all(folder: Path) -> None:
+        """Trust all hooks, as Codex writes it."""
+        lines = []
+        for event, groups in json.loads((folder / "hooks.json").read_bytes())["hooks"].items():
+            (group,) = groups
+            key = event_key(event)
+            digest = hook_hash(key, group, group["hooks"][0])
+            place = f"{folder / 'hooks.json'}:{key}:0:0"
+            lines.append(f'[hooks.state."{place}"]\ntrusted_hash = "{digest}"\n')
+        (folder / "config.toml").write_text("".join(lines))
 
 
 class TestInstallation:

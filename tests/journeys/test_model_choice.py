@@ -55,7 +55,7 @@ def test_it_says_what_it_found_and_how_to_choose(tmp_path: Path, ollama: ModelSe
 
 
 def test_without_anything_it_says_how_to_configure_one(tmp_path: Path) -> None:
-    for command in (OWN, ("review", "some-session")):
+    for command in (OWN,):
         code, said = run(tmp_path, None, *command)
         assert code == 2, said
         assert "No model is configured" in said
@@ -80,9 +80,9 @@ def test_a_named_model_without_an_address(tmp_path: Path, ollama: ModelServer) -
     assert not ollama.chats
 
 
-def test_a_job_without_a_model_is_blocked_and_says_so(tmp_path: Path) -> None:
+def test_a_job_without_an_agent_or_a_model_is_not_added(tmp_path: Path) -> None:
     command = Command(tmp_path)
-    command("jobs", "add", "every day 09:00", "Say hello.", "--name", "greeting")
-    row = command.json("jobs", "run", "greeting", code=1)
-    assert row["status"] == "blocked"
-    assert "No model is configured" in row["reason"]
+    command.environ["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    said = command("jobs", "add", "every day 09:00", "Say hello.", code=2).stderr
+    assert "npm install -g @anthropic-ai/claude-code" in said
+    assert command.json("jobs", "list")["jobs"] == []

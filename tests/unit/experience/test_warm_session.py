@@ -191,7 +191,7 @@ class TestReliability:
         assert (one["rate"]["errors"], one["rate"]["total"]) == (5, 14)
         assert one["rate"]["low"] < one["rate"]["estimate"] == round(5 / 14, 4)
         assert one["rate"]["method"]
-        assert [tool["tool"] for tool in one["tools"]] == ["look_up", "note_down"]
+        assert [tool["name"] for tool in one["tools"]] == ["look_up", "note_down"]
         assert [band["name"] for band in one["lengths"]] == ["mid"]
         assert one["learning"]["reading"].startswith("Not enough data")
         assert one["dominant_tool_type"] == one["task_type"]
