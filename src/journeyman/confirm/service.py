@@ -6,8 +6,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Collection, Coroutine
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from journeyman.confirm import credentials
 from journeyman.confirm.audit import Anchor, verify
-from journeyman.confirm.broadcast import Hub, until_none
+from journeyman.confirm.broadcast import Hub, Listener
 from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.decisions import decide
 from journeyman.confirm.digest import file_digests
@@ -45,7 +45,7 @@ _PAUSE_AFTER_ERROR_S = 2.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Listener = Callable[[Confirmation], None]
+Notifiee = Callable[[Confirmation], None]
 Method = Callable[..., Coroutine[Any, Any, T]]
 
 
@@ -85,8 +85,8 @@ class Service:
         self.confirmations = confirmations
         self.policy = read_policy()
         self.signing = Signing(read_key(files / "confirm.key"))
-        self.on_new: Listener = lambda _card: None
-        self.on_settled: Listener = lambda _card: None
+        self.on_new: Notifiee = lambda _card: None
+        self.on_settled: Notifiee = lambda _card: None
         self.has_channels = True
         """Whether there are channels to notify people through."""
         self._read_policy = read_policy
@@ -240,16 +240,14 @@ class Service:
             if card is None or card.status != "pending" or seconds <= 0:
                 return card
             async with asyncio.timeout(seconds):
-                async for changed in until_none(changes):
+                while (changed := await changes.get()) is not None:
                     if changed.status != "pending":
                         return changed
         return await self.get(id_)
 
-    async def changes(self, id_: str | None = None) -> AsyncGenerator[Confirmation, None]:
-        """Yield one card or all as they change, until the service stops or the caller lags."""
-        with self._hub.listener(id_ or "") as changes:
-            async for card in until_none(changes):
-                yield card
+    def listener(self) -> AbstractContextManager[Listener]:
+        """Receive every changed card from now on; None ends them."""
+        return self._hub.listener()
 
     async def redeem(
         self, id_: str, by: Credential, digest: str, details: dict[str, Any] | None = None

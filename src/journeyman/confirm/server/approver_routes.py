@@ -15,24 +15,20 @@ from journeyman.confirm import schemas as api
 from journeyman.confirm.schemas import to_schema
 from journeyman.confirm.server.errors import raise_if_refused
 from journeyman.confirm.server.guards import approver_guard, session_guard
-from journeyman.confirm.server.request_context import EVENT_STREAM, SESSION_COOKIE, ApiRequest
+from journeyman.confirm.server.request_context import SESSION_COOKIE, ApiRequest
 from journeyman.records.confirmation import Refusal, VoteChoice, WhitelistEntry
 
 _PLAIN_DENIAL = api.Denial()
 
 
-@get(
-    "/inbox/events",
-    guards=[approver_guard],
-    operation_id="followAll",
-    media_type=EVENT_STREAM,
-)
+@get("/inbox/events", guards=[approver_guard], media_type="text/event-stream")
 async def stream_inbox(request: ApiRequest) -> Stream:
     """Stream every change of every confirmation as server-sent events. The first events are the
     pending confirmations, oldest first. Each event `confirmation` carries the whole confirmation.
     """
     await request.service.note("viewed", request.user, inbox="all that waits, and every change")
-    return request.event_stream()
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return Stream(request.inbox_events(), media_type="text/event-stream", headers=headers)
 
 
 @post("/confirm/{confirmation_id:str}/approve", guards=[approver_guard], status_code=200)
@@ -133,10 +129,6 @@ async def me(request: ApiRequest) -> api.Person:
 async def _start_session(
     request: ApiRequest, login: api.LoggedIn | Refusal
 ) -> Response[api.Session]:
-    if isinstance(login, Refusal):
-        # Attempts at keys and links count as unauthenticated, and must not fill the audit log.
-        details = {"at": f"POST {request.scope['path']}", "why": login.code}
-        await request.context.refusals.record(details)
     login = raise_if_refused(login)
     person = login.credential
     session = to_schema({**asdict(person), "csrf": login.csrf}, api.Session)

@@ -15,8 +15,6 @@ TABLE: dict[str, tuple[int, int, int, int]] = {
     "POST /confirm": (401, 202, 403, 403),
     "GET /confirm/{id}": (401, 200, 200, 200),
     "GET /confirm/{other}": (401, 404, 200, 200),
-    "GET /confirm/{id}/events": (401, 200, 200, 200),
-    "GET /confirm/{other}/events": (401, 404, 200, 200),
     "POST /confirm/{id}/cancel": (401, 200, 200, 200),
     "POST /confirm/{other}/cancel": (401, 404, 200, 200),
     "POST /confirm/{id}/redeem": (401, 409, 403, 403),
