@@ -216,7 +216,7 @@ def confirm_server(
         service.on_new = on_new or service.on_new
         service.on_settled = on_settled or service.on_settled
         chosen = ServiceOptions(
-            **{"files": home, "policy": file, "port": 0, "page_port": 0, **options}
+            **{"files": home, "policy": str(file), "port": 0, "page_port": 0, **options}
         )
         serving = ConfirmationServer(service, chosen, anonymous=anonymous, heartbeat_s=heartbeat_s)
         with serving.in_thread():

@@ -509,8 +509,7 @@ class TestRateLimit:
         self, server: ConfirmServer
     ) -> None:
         for number in range(5):
-            card = server.submit(action="limited", details={"n": number})
-            assert card["limit"]["remaining"] == 4 - number
+            server.submit(action="limited", details={"n": number})
         body = {"action": "limited", "description": "d", "details": {"n": 5}}
         answer = server.post("/confirm", server.agent(), body)
         assert (answer.status_code, code(answer)) == (429, "over_limit")

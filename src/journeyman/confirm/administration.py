@@ -152,8 +152,8 @@ class Administration:
                 f"Serving confirmations needs packages that are not installed ({missing}). "
                 "Install them with: pip install 'journeyman[confirm]'"
             ) from missing
-        options, file = self.options, self.options.policy
-        is_required = options.policy_required
+        options, file = self.options, self.options.policy_file
+        is_required = bool(options.policy)
 
         def policy() -> Policy:
             # A file that existed must not disappear, because its rules would disappear with it.

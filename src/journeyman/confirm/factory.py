@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
@@ -37,18 +36,7 @@ def administration(
 def _options(settings: Settings) -> "ServiceOptions":
     from journeyman.confirm.service_options import ServiceOptions  # noqa: PLC0415
 
-    values, home = asdict(settings.confirm), settings.home
-    policy = values.pop("policy")
-    return ServiceOptions(
-        files=home,
-        policy=Path(policy).expanduser() if policy else home / "confirm.toml",
-        policy_required=bool(policy),
-        **{
-            name: value
-            for name, value in values.items()
-            if name in ServiceOptions.__struct_fields__
-        },
-    )
+    return ServiceOptions(files=settings.home, **asdict(settings.confirm))
 
 
 def client(settings: Settings, credential: str, *, url: str = "") -> "ConfirmClient":

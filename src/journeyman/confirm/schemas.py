@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from journeyman.records.confirmation import (
     CardFields,
@@ -49,14 +49,6 @@ def to_schema(record: object, kind: type[Schema]) -> Schema:
 # Results of the operations of the service. A refusal is `records.Refusal`.
 
 
-class LimitState(Struct, frozen=True, kw_only=True):
-    """What is left of a limit, and when the next request becomes possible again."""
-
-    limit: int
-    remaining: int
-    reset_at: float
-
-
 class Accepted(Struct, frozen=True, kw_only=True):
     """An accepted submission: a new card, one that joins an identical waiting card (`shared`), or a
     repetition of the same request (`replayed`).
@@ -65,7 +57,6 @@ class Accepted(Struct, frozen=True, kw_only=True):
     confirmation: Confirmation
     shared: bool = False
     replayed: bool = False
-    limit: LimitState
 
     @property
     def is_new(self) -> bool:
@@ -236,14 +227,6 @@ _OUTCOMES: dict[ConfirmationStatus, str] = {
 }
 
 
-class LimitLeft(Struct, frozen=True, kw_only=True):
-    """How many more requests for this action are accepted, and when the limit resets."""
-
-    limit: int
-    remaining: int
-    reset_at: Moment
-
-
 class SubmittedCard(Card, frozen=True, kw_only=True):
     """A confirmation that was just requested. `shared`: an identical request was already waiting;
     `replayed`: this very request was received before; `warnings`: what differs from the request.
@@ -252,8 +235,6 @@ class SubmittedCard(Card, frozen=True, kw_only=True):
     shared: bool = False
     replayed: bool = False
     warnings: tuple[str, ...] = ()
-    limit: LimitLeft | None = None
-    urls: dict[str, str] = field(default_factory=dict)
 
 
 class Cards(Struct, frozen=True, kw_only=True):

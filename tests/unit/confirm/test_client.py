@@ -216,7 +216,6 @@ class TestRequests:
         )
         assert (asked.status, asked.session_key, asked.claimed) == ("pending", "s-1", "me")
         assert 0 < asked.expires_in_s <= 60
-        assert asked.limit is not None
         assert agent.get(asked.short_id).id == asked.id
         assert asked.id in {card.id for card in agent.list(status="pending")}
         threading.Timer(0.05, ann.approve, (asked.id, asked.digest)).start()

@@ -49,18 +49,12 @@ async def submit(
     del fields["timeout_seconds"]
     submission = Submission(timeout_s=data.timeout_s, **fields)
     accepted = raise_if_refused(await request.service.submit(submission))
-    options, confirmation = request.context.options, accepted.confirmation
-    url = f"{options.agents_url}/confirm/{confirmation.id}"
-    action_urls = {action: f"{url}/{action}" for action in ("cancel", "redeem")}
-    page_url = f"{options.shown_page_url}/#/card/{confirmation.id}"
     card = request.to_card_type(
         api.SubmittedCard,
-        confirmation,
+        accepted.confirmation,
         shared=accepted.shared,
         replayed=accepted.replayed,
         warnings=data.warnings,
-        limit=to_schema(accepted.limit, api.LimitLeft),
-        urls={"self": url, "wait": f"{url}?wait=25", **action_urls, "page": page_url},
     )
     return Response(card, status_code=202 if card.status == "pending" else 200)
 
