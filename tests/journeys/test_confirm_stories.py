@@ -121,7 +121,7 @@ def test_story_02_agent_text_cannot_deceive(server: ConfirmServer) -> None:
     notice = confirmation_notice(
         server.card(card["id"]), page_link="http://page/", audit_head="1:aa"
     )
-    text = notice.plain()
+    text = notice.body()
     for word in ("Harmless", "Approved", "alert(1)", "evil.example", "8mhidden", "channel"):
         lines = [line for line in text.split("\n") if word in line]
         assert lines
@@ -263,7 +263,7 @@ def test_story_08_invisible_text(server: ConfirmServer) -> None:
     assert all(f"\\u{{{ord(each):x}}}" in visible(text) for each in hiding)
     notice = confirmation_notice(
         server.card(card["id"]), page_link="http://p/", audit_head=""
-    ).plain()
+    ).body()
     assert not (set(hiding) - {"\n"}) & set(visible(text) + notice)
     assert visible("שלום مرحبا") == "שלום مرحبا"
 
@@ -819,7 +819,7 @@ def test_story_16_notices_and_audit_contain_no_secrets(tmp_path: Path) -> None:
         told: list[str] = []
         card = await core.ask(details=details, description=f"Use {secret}, please.")
         notice = confirmation_notice(card, page_link="http://p/", audit_head="1:aa")
-        told += [notice.title, notice.plain(), notice.markdown()]
+        told += [notice.title, notice.body(), notice.body(is_markdown=True)]
         ann = core.approver("ann")
         await core.approve(card, ann)
         await core.redeem(card)

@@ -8,11 +8,10 @@ import secrets
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from itsdangerous import BadData, URLSafeTimedSerializer
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from journeyman.confirm.schemas import LoggedIn
 from journeyman.records.confirmation import Credential, CredentialKind, Refusal
@@ -181,7 +180,7 @@ def log_out(ledger: Ledger, session: Credential) -> None:
         ledger.note("logged_out", actor_of(session), session=session.id)
 
 
-class Link(Struct, frozen=True, kw_only=True):
+class Link(NamedTuple):
     """A one-time login: whom it logs in."""
 
     nonce: str
@@ -201,13 +200,12 @@ class Signing:
         return hashlib.sha256(b"journeyman.button:" + self._key).digest()
 
     def login_link(self, approver: str) -> str:
-        link = Link(nonce=secrets.token_hex(16), approver=approver)
-        return str(self._links.dumps(asdict(link)))
+        return str(self._links.dumps(Link(secrets.token_hex(16), approver)))
 
     def read_link(self, token: str) -> Link | None:
         """Return what a link opens, or None if its signature is wrong or it is too old."""
         try:
-            return Link(**self._links.loads(token, max_age=LOGIN_LINK_S))
+            return Link(*self._links.loads(token, max_age=LOGIN_LINK_S))
         except BadData:
             return None
 

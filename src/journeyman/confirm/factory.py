@@ -1,6 +1,5 @@
 """Builds the parts of confirmations from the settings: administration, client, approver."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -17,11 +16,6 @@ if TYPE_CHECKING:
     from journeyman.confirm.client import ConfirmClient
     from journeyman.confirm.schemas import Card
     from journeyman.confirm.service_options import ServiceOptions
-
-_POLL_S = 1.0
-"""How often a waiting agent checks whether it was stopped."""
-_EXPIRY_GRACE_S = 5.0
-"""How long after its deadline a card is certainly expired."""
 
 
 def administration(
@@ -56,37 +50,30 @@ def service_approver(settings: Settings, workspace: str, notify: Notify) -> Appr
     """
 
     def ask(request: ApprovalRequest) -> bool | None:
+        details = {"arguments": request.arguments, "workspace": workspace, "rule": request.rule}
         try:
             with client(settings, settings.confirm.token) as service:
-                return _ask_service(service, request, workspace, notify)
+                answer = service.ask(
+                    request.tool,
+                    request.reason,
+                    details,
+                    session_key=request.session,
+                    on_waiting=_tell_waiting,
+                    cancelled=request.cancelled,
+                )
         except JourneymanError as error:
             notify(str(error))
             return None
+        if answer:
+            return True
+        notify(answer.why)
+        is_decided = answer.card is not None and answer.card.status in ("denied", "approved")
+        return False if is_decided else None
+
+    def _tell_waiting(card: "Card") -> None:
+        notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
 
     return ask
-
-
-def _ask_service(
-    service: "ConfirmClient", request: ApprovalRequest, workspace: str, notify: Notify
-) -> bool | None:
-    details = {"arguments": request.arguments, "workspace": workspace, "rule": request.rule}
-    card: Card = service.request(request.tool, request.reason, details, session_key=request.session)
-    if card.status == "pending":
-        notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
-    until = time.monotonic() + card.expires_in_s + _EXPIRY_GRACE_S
-    while card.status == "pending" and time.monotonic() < until and not request.cancelled():
-        card = service.wait(card, timeout_s=_POLL_S)
-    if card.status == "pending":
-        service.cancel(card.id, reason="the agent was stopped")
-        return None
-    if not card.is_approved:
-        notify(card.outcome)
-        return False if card.status == "denied" else None
-    if card.edited is not None:
-        notify("It was approved with other arguments. The agent has to request these itself.")
-        return False
-    service.redeem(card, details)
-    return True
 
 
 @contextmanager

@@ -146,10 +146,7 @@ class Redactor:
             if "\n" in (broken := text[span.start : span.end]) and span.value in self._remembered:
                 # A title has the same text on one line.
                 self.remember(" ".join(broken.split()), placeholder)
-            pieces += (
-                text[end : span.start],
-                f'"{placeholder}"' if span.needs_quotes else placeholder,
-            )
+            pieces += (text[end : span.start], placeholder)
             end = span.end
         redacted = "".join((*pieces, text[end:])) if pieces else text
         for value, placeholder in self._remembered.items():

@@ -38,11 +38,7 @@ class ServiceChannel:
 
     def send(self, text: NoticeText, confirmation: Confirmation) -> None:  # noqa: ARG002 - the interface
         """Send a notice. Raise DeliveryFailed."""
-        self._service.send(
-            text.title,
-            lambda limit, is_markdown: (text.markdown if is_markdown else text.plain)(limit),
-            "warning",
-        )
+        self._service.send(text.title, text.body, "warning")
 
 
 NoticeChannel = TelegramChannel | ServiceChannel

@@ -158,7 +158,7 @@ class TelegramChannel:
     def send(self, text: NoticeText, confirmation: Confirmation) -> None:
         """Send a notice to every chat; reaching one is enough. Raise DeliveryFailed."""
         room = _MAX_MESSAGE_LENGTH - _ROOM_FOR_OUTCOME - len(text.title) - 1
-        message = f"{text.title}\n{text.plain(room)}"
+        message = f"{text.title}\n{text.body(room)}"
         # There is a button to approve only below a message that shows everything that would run.
         channels = self._service.policy.rule_for(confirmation.action).channels
         is_approvable = self.name in channels and text.is_complete_within(room)

@@ -5,7 +5,6 @@ marked as such, when it expires, and where to decide.
 import json
 import math
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -50,27 +49,16 @@ class NoticeText(Struct, frozen=True, kw_only=True):
     hides_secrets: bool = False
     """Whether a parameter, or part of one, is hidden because it looks like a secret."""
 
-    def plain(self, limit: int | None = None) -> str:
-        """Return plain text without the title, of up to `limit` UTF-16 units; more only if the
-        fixed part alone is longer.
+    def body(self, limit: int | None = None, is_markdown: bool = False) -> str:  # noqa: FBT001, FBT002 - as a BodyWriter
+        """Return the text without the title, of up to `limit` UTF-16 units; more only if the fixed
+        part alone is longer. Markdown renders as the same characters as the plain text.
         """
-        return self._layout(limit, escape=str, link=self.link, line_end="\n")
-
-    def is_complete_within(self, limit: int) -> bool:
-        """Return whether a text of this length shows everything that would run."""
-        return not self.hides_secrets and utf16_length(self.plain()) <= limit
-
-    def markdown(self, limit: int | None = None) -> str:
-        """Return Markdown that renders as the same characters as the plain text."""
 
         def escape(character: str) -> str:
-            return f"\\{character}" if character in _MARKDOWN else character
+            return f"\\{character}" if is_markdown and character in _MARKDOWN else character
 
-        return self._layout(limit, escape=escape, link=f"<{self.link}>", line_end="  \n")
-
-    def _layout(
-        self, limit: int | None, *, escape: Callable[[str], str], link: str, line_end: str
-    ) -> str:
+        link = f"<{self.link}>" if is_markdown else self.link
+        line_end = "  \n" if is_markdown else "\n"
         facts = (f"{label}: {''.join(map(escape, value))}" for label, value in self.facts)
         header = "".join(f"{line}{line_end}" for line in (*facts, f"Open: {link}"))
         # Text from the agent, in pieces that are shown whole or not at all, each with the number
@@ -84,6 +72,10 @@ class NoticeText(Struct, frozen=True, kw_only=True):
         fixed = utf16_length(header) + utf16_length(self.footer)
         room = math.inf if limit is None else limit - fixed
         return header + fit_pieces(pieces, room, _OMITTED) + self.footer
+
+    def is_complete_within(self, limit: int) -> bool:
+        """Return whether a text of this length shows everything that would run."""
+        return not self.hides_secrets and utf16_length(self.body()) <= limit
 
 
 def confirmation_notice(

@@ -44,7 +44,7 @@ def test_text_arrives_unchanged(box: PostBox) -> None:
     text = text_of(description="a \\n b :smile: *x* {y} &amp;")
     arrived = sent(box, box.url("ok?emojis=yes"), text)
     assert arrived["title"] == text.title
-    assert arrived["message"] == text.plain()
+    assert arrived["message"] == text.body()
     assert arrived["attachments"] == []
 
 

@@ -133,7 +133,7 @@ def test_notice_has_buttons(server: BotServer, bot: NoticeChannel) -> None:
     bot.send(TEXT, CARD)
     (message,) = server.named("sendMessage")
     assert message["chat_id"] == ANN
-    assert message["text"] == f"{TEXT.title}\n{TEXT.plain()}"
+    assert message["text"] == f"{TEXT.title}\n{TEXT.body()}"
     assert "parse_mode" not in message
     assert message["link_preview_options"] == {"is_disabled": True}
     assert buttons(message) == {"Approve": data(), "Deny": data("deny")}

@@ -81,5 +81,3 @@ def healthy(client: httpx2.Client) -> bool:
     answer = client.get("/health")
     assert answer.status_code in (200, 503), answer.text
     return answer.status_code == 200
-
-
