@@ -15,9 +15,8 @@ from journeyman.confirm.audit import Anchor, export_lines, read_head, verify
 from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.policy import Policy, read_policy
 from journeyman.confirm.schemas import Verified
-from journeyman.confirm.service_options import ServiceOptions
+from journeyman.confirm.service_options import ServiceOptions, missing_part_error
 from journeyman.records.confirmation import Confirmation, Credential, CredentialKind
-from journeyman.records.errors import MissingPart
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.ledger import Ledger
 
@@ -143,15 +142,10 @@ class Administration:
         """Return a server with its service, notifier and bound ports, and a function to call on its
         event loop once it answers. Raise what `bind` and the notification settings raise.
         """
-        try:
+        with missing_part_error():
             from journeyman.confirm.notices.dispatch import Notifier  # noqa: PLC0415
             from journeyman.confirm.server.daemon import ConfirmationServer  # noqa: PLC0415
             from journeyman.confirm.service import Service  # noqa: PLC0415
-        except ImportError as missing:
-            raise MissingPart(
-                f"Serving confirmations needs packages that are not installed ({missing}). "
-                "Install them with: pip install 'journeyman[confirm]'"
-            ) from missing
         options, file = self.options, self.options.policy_file
         is_required = bool(options.policy)
 

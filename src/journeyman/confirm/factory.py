@@ -1,13 +1,13 @@
 """Builds the parts of confirmations from the settings: administration, client, approver."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from journeyman.confirm.service_options import ServiceOptions, missing_part_error
 from journeyman.gate.decision import ApprovalRequest, Approver, Notify
-from journeyman.records.errors import JourneymanError, MissingPart
+from journeyman.records.errors import JourneymanError
 from journeyman.settings import Settings
 from journeyman.store.store import Store
 
@@ -15,21 +15,18 @@ if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
     from journeyman.confirm.client import ConfirmClient
     from journeyman.confirm.schemas import Card
-    from journeyman.confirm.service_options import ServiceOptions
 
 
 def administration(
     settings: Settings, store: Store, clock: Callable[[], float]
 ) -> "Administration":
     """Return the administration of confirmations on this machine."""
-    with _missing_part_error():
+    with missing_part_error():
         from journeyman.confirm.administration import Administration  # noqa: PLC0415
     return Administration(store.confirmations, _options(settings), clock)
 
 
-def _options(settings: Settings) -> "ServiceOptions":
-    from journeyman.confirm.service_options import ServiceOptions  # noqa: PLC0415
-
+def _options(settings: Settings) -> ServiceOptions:
     return ServiceOptions(files=settings.home, **asdict(settings.confirm))
 
 
@@ -38,7 +35,7 @@ def client(settings: Settings, credential: str, *, url: str = "") -> "ConfirmCli
     be empty: a service can accept requests without a token. Without a configured address, the
     service is at `url`, by default on its usual port.
     """
-    with _missing_part_error():
+    with missing_part_error():
         from journeyman.confirm.client import ConfirmClient  # noqa: PLC0415
     address = settings.confirm.url or url or _options(settings).agents_url
     return ConfirmClient(address, credential)
@@ -74,15 +71,3 @@ def service_approver(settings: Settings, workspace: str, notify: Notify) -> Appr
         notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
 
     return ask
-
-
-@contextmanager
-def _missing_part_error() -> Iterator[None]:
-    """Turn an ImportError into MissingPart, which says what to install."""
-    try:
-        yield
-    except ImportError as error:
-        raise MissingPart(
-            f"Confirmations need packages that are not installed ({error}). Install them with: "
-            "pip install 'journeyman[confirm]'"
-        ) from error

@@ -7,11 +7,14 @@ import http.client
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
+from journeyman.records.errors import MissingPart
 from journeyman.settings import ConfirmSettings
 
 ProbeAnswer = Literal["service", "free", "other"]
@@ -91,3 +94,15 @@ def probe(host: str, port: int) -> ProbeResult:
         return ProbeResult(answer="other")
     finally:
         connection.close()
+
+
+@contextmanager
+def missing_part_error() -> Iterator[None]:
+    """Turn an ImportError into MissingPart, which says what to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPart(
+            f"Confirmations need packages that are not installed ({error}). Install them with: "
+            "pip install 'journeyman[confirm]'"
+        ) from error
