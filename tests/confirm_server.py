@@ -66,9 +66,9 @@ class ConfirmServer:
         """An agent's token."""
         return self._secret(name, partial(credentials.add_agent, owner=owner))
 
-    def approver(self, name: str = "ann", *, telegram_id: int | None = None) -> str:
+    def approver(self, name: str = "ann") -> str:
         """An approver's key."""
-        return self._secret(name, partial(credentials.add_approver, telegram_id=telegram_id))
+        return self._secret(name, credentials.add_approver)
 
     def revoke(self, name: str, kind: Literal["agent", "approver"] = "approver") -> None:
         """Revoke a credential as another process would: it takes effect within a second."""
@@ -194,7 +194,6 @@ def confirm_server(
     heartbeat_s: float = HEARTBEAT_S,
     clock: Callable[[], float] = time.time,
     on_new: Callable[[Confirmation], None] | None = None,
-    on_settled: Callable[[Confirmation], None] | None = None,
     kind: type[Service] = Service,
     **options: Any,
 ) -> Iterator[ConfirmServer]:
@@ -214,7 +213,6 @@ def confirm_server(
             look_s=LOOK_S,
         )
         service.on_new = on_new or service.on_new
-        service.on_settled = on_settled or service.on_settled
         chosen = ServiceOptions(
             **{"files": home, "policy": str(file), "port": 0, "page_port": 0, **options}
         )

@@ -113,18 +113,14 @@ class TestRequesterAuthn:
 
 
 class TestApproverAuthn:
-    def test_approver_authn_chat_cannot_approve_critical_actions(self, tmp_path: Path) -> None:
-        async def run() -> None:
-            async with confirm_core(tmp_path) as core:
-                ann = core.approver("ann")
-                card = await core.ask(action="delete_data")
-                pressed = await core.decide(card, ann, channel="telegram")
-                assert refused_as(pressed) == "channel_not_allowed"
-                denied = await core.decide(card, ann, "deny", channel="telegram")
-                assert isinstance(denied, Confirmation)
-                assert denied.status == "denied"
+    def test_approver_authn_rule_limits_where_an_action_is_approved(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            ann, card = core.approver("ann"), await core.ask(action="pay")
+            assert refused_as(await core.decide(card, ann)) == "channel_not_allowed"
+            assert (await core.approve(card, ann, channel="page")).status == "approved"
 
-        asyncio.run(run())
+        rule = Rule(action="pay", tier="ask", channels=("page",))
+        run_core(tmp_path, work, Policy(rules=(rule,)))
 
     def test_approver_authn_revoked_approver_and_sessions_cannot_decide(
         self, server: ConfirmServer

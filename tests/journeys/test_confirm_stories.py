@@ -628,7 +628,7 @@ class TestStory12Restart:
         with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
             known = store.confirmations
             service = Service(known, home, lambda: EVERYTHING, clock=Clock())
-            notifying = Notifier(service, known, (box.url("ok"),), lambda: "http://page")
+            notifying = Notifier(service, (box.url("ok"),), lambda: "http://page")
             await service.start()
             notifying.start()
             core = Core(service, store, Clock())
@@ -842,7 +842,7 @@ class TestStory17NoticeFailure:
         async def work(urls: tuple[str, ...]) -> Confirmation:
             with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
                 service = Service(store.confirmations, tmp_path, lambda: EVERYTHING)
-                notifying = Notifier(service, store.confirmations, urls, lambda: "http://page")
+                notifying = Notifier(service, urls, lambda: "http://page")
                 await service.start()
                 notifying.start()
                 clock = Clock(time.time())

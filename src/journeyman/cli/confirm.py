@@ -114,7 +114,7 @@ def token() -> None:
 @confirm.group(
     epilog=examples_epilog(
         None,
-        "approver add alice --telegram 123456789",
+        "approver add alice",
         "approver link alice",
     )
 )
@@ -152,7 +152,7 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
 @command(
     approver,
     "add alice",
-    "add alice --telegram 123456789 --json",
+    "add alice --json",
     message=lambda added: (
         f"The key of {visible(added['credential'].name)}, shown only once:\n\n"
         f"  {added['key']}\n\n"
@@ -162,16 +162,9 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
     ),
 )
 @name_argument
-@option(
-    "--telegram NUMBER",
-    "Telegram user id, a number; the person can then decide with buttons there.",
-    type=WholeNumber(1),
-)
-def _add_approver(journeyman: Journeyman, *, name: str, telegram: int | None) -> dict[str, Any]:
+def _add_approver(journeyman: Journeyman, *, name: str) -> dict[str, Any]:
     """Create an account for NAME. The key is shown only once."""
-    credential, secret = journeyman.confirmations.add_approver(
-        name, telegram_id=telegram, by=operator_name()
-    )
+    credential, secret = journeyman.confirmations.add_approver(name, by=operator_name())
     return {"credential": credential, "key": secret}
 
 
@@ -182,18 +175,15 @@ def _show(kind: CredentialKind, console: Console, credentials: Sequence[Credenti
         group = "token" if are_agents else "approver"
         console.print(f"{message} To add one: journeyman confirm {group} add NAME")
         return
-    headers = ("owner",) if are_agents else ("Telegram",)
-    table = formatting.table("name", *headers, "since", "state")
+    owner = ("owner",) if are_agents else ()
+    table = formatting.table("name", *owner, "since", "state")
     for credential in credentials:
-        telegram = (
-            formatting.UNKNOWN if credential.telegram_id is None else str(credential.telegram_id)
-        )
-        about = credential.owner if are_agents else telegram
+        about = (credential.owner,) if are_agents else ()
         is_revoked = credential.revoked_at is not None
         state = Text("revoked" if is_revoked else "active", style="red" if is_revoked else "green")
         cells = (
             Text(visible(text))
-            for text in (credential.name, about, formatting.local_time(credential.created_at))
+            for text in (credential.name, *about, formatting.local_time(credential.created_at))
         )
         table.add_row(*cells, state)
     console.print(table)

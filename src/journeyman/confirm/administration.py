@@ -169,7 +169,7 @@ class Administration:
             )
 
         service = Service(self.confirmations, options.files, policy, clock=self._clock)
-        notifier = Notifier(service, self.confirmations, options.notify, page_url, terminal)
+        notifier = Notifier(service, options.notify, page_url, terminal)
         serving = ConfirmationServer(service, options, anonymous=anonymous, ending=notifier.stop)
         serving.bind()
         login = self._first_login(page_url()) if with_login else None

@@ -79,13 +79,11 @@ def add_agent(
     return _add(ledger, "agent", name, by, owner=owner)
 
 
-def add_approver(
-    ledger: Ledger, name: str, telegram_id: int | None = None, by: str = _SETUP
-) -> tuple[Credential, str]:
+def add_approver(ledger: Ledger, name: str, by: str = _SETUP) -> tuple[Credential, str]:
     """Add a person who may decide and return the login key, which is shown only once. Raise
     WrongInput.
     """
-    return _add(ledger, "approver", name, by, telegram_id=telegram_id)
+    return _add(ledger, "approver", name, by)
 
 
 def _add(
@@ -193,11 +191,6 @@ class Signing:
     def __init__(self, key: str) -> None:
         options = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
         self._links = URLSafeTimedSerializer(key, salt="journeyman.link", signer_kwargs=options)
-        self._key = key.encode()
-
-    def button_key(self) -> bytes:
-        """Return the key that seals chat buttons, derived so that the signing key stays here."""
-        return hashlib.sha256(b"journeyman.button:" + self._key).digest()
 
     def login_link(self, approver: str) -> str:
         return str(self._links.dumps(Link(secrets.token_hex(16), approver)))

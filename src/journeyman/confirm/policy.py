@@ -28,11 +28,7 @@ NEVER_BYPASS = (
 )
 """Actions that a person must decide on, regardless of any file or whitelist."""
 
-CHANNELS: tuple[Channel, ...] = ("page", "api", "telegram")
-CRITICAL_CHANNELS: tuple[Channel, ...] = ("page", "api")
-"""A button in a chat requires no login, so it cannot approve critical actions unless a rule says
-so."""
-
+CHANNELS: tuple[Channel, ...] = ("page", "api")
 
 # Syntax of other pattern languages is rejected, because it would silently match nothing.
 _Pattern = Annotated[str, Meta(pattern=r"^(\*|[^\[\]{}!|]*[^\W_][^\[\]{}!|]*)$")]
@@ -119,17 +115,8 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
         if not forbidden and (name := self.never_bypassed_as(action)):
             why = f"{name} can never be bypassed" + (f"; {why}" if number else "")
             if not TIERS[rule.tier].is_strict:
-                # Drop what makes the lesser rule easier to satisfy.
-                rule = replace(
-                    rule,
-                    tier="critical",
-                    channels=tuple(name for name in rule.channels if name in CRITICAL_CHANNELS),
-                    self_approval=None,
-                )
-        is_strict = TIERS[rule.tier].is_strict
-        resolved: dict[str, Any] = {
-            "channels": rule.channels or (CRITICAL_CHANNELS if is_strict else CHANNELS)
-        }
+                rule = replace(rule, tier="critical", self_approval=None)
+        resolved: dict[str, Any] = {"channels": rule.channels or CHANNELS}
         if rule.self_approval is None:
             resolved["self_approval"] = self.self_approval
         return EffectiveRule(**asdict(rule) | resolved, why=why)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -45,7 +45,6 @@ _PAUSE_AFTER_ERROR_S = 2.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Notifiee = Callable[[Confirmation], None]
 Method = Callable[..., Coroutine[Any, Any, T]]
 
 
@@ -70,7 +69,7 @@ def _reads(query: Callable[..., T]) -> Method[T]:
 
 class Service:
     """Confirmations in one store. `files` is the folder of its key and of the audit's anchor.
-    `on_new` and `on_settled` are called with confirmations from any thread, and must not block.
+    `on_new` is called with new confirmations from any thread, and must not block.
     """
 
     def __init__(
@@ -85,8 +84,7 @@ class Service:
         self.confirmations = confirmations
         self.policy = read_policy()
         self.signing = Signing(read_key(files / "confirm.key"))
-        self.on_new: Notifiee = lambda _card: None
-        self.on_settled: Notifiee = lambda _card: None
+        self.on_new: Callable[[Confirmation], None] = lambda _card: None
         self.has_channels = True
         """Whether there are channels to notify people through."""
         self._read_policy = read_policy
@@ -145,14 +143,8 @@ class Service:
                     self._anchor.write(*self._head)
         except OSError as error:
             logger.warning("the head of the audit was not anchored: %s", error)
-        self._publish(ledger.changed.values())
+        self._hub.publish(ledger.changed.values())
         return result
-
-    def _publish(self, cards: Collection[Confirmation]) -> None:
-        self._hub.publish(cards)
-        for card in cards:
-            if card.status != "pending":
-                self.on_settled(card)
 
     def _publish_others(self) -> None:
         """Publish what other processes on this database wrote since the last look."""
@@ -162,7 +154,7 @@ class Service:
         ids = {entry.confirmation for entry in entries if entry.seq not in self._own} - {""}
         self._own = {seq for seq in self._own if seq > self._seen}
         found = map(self.confirmations.find, ids)
-        self._publish([card for card in found if card is not None])
+        self._hub.publish(card for card in found if card is not None)
 
     _note = _writes(Ledger.note)
     check_writes = _writes(Ledger.check_writes)

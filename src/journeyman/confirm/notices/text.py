@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from journeyman.records.confirmation import Confirmation, ConfirmationStatus
-from journeyman.redaction.masking import mask_parameters_and_texts, mask_text
+from journeyman.records.confirmation import Confirmation
+from journeyman.redaction.masking import mask_parameters_and_texts
 from journeyman.text.display import escape_live_text
 from journeyman.text.truncation import fit_pieces, utf16_length
 
@@ -22,15 +22,6 @@ _AUDIT_DIGITS: Final = 16
 _MARKDOWN: Final = frozenset("\\`*_{}[]()<>#+-.!|~=&")
 _OMITTED: Final = "\n{} more characters: open the page\n"
 
-_OUTCOMES: Final[dict[ConfirmationStatus, str]] = {
-    "pending": "Waiting: {of.approvals} of {of.quorum} approvals",
-    "approved": "APPROVED by {by}",
-    "redeemed": "APPROVED by {by}",
-    "auto_approved": "APPROVED by the whitelist",
-    "denied": "DENIED by {by}",
-    "expired": "EXPIRED: no decision in time, so it is not done",
-    "cancelled": "CANCELLED by {by}",
-}
 DETAILS_HEADING: Final = "Details (secrets are hidden):"
 WORDS_HEADING: Final = "The agent's own words (not verified):"
 
@@ -46,8 +37,6 @@ class NoticeText(Struct, frozen=True, kw_only=True):
     details: tuple[str, ...]
     words: tuple[str, ...]
     footer: str
-    hides_secrets: bool = False
-    """Whether a parameter, or part of one, is hidden because it looks like a secret."""
 
     def body(self, limit: int | None = None, is_markdown: bool = False) -> str:  # noqa: FBT001, FBT002 - as a BodyWriter
         """Return the text without the title, of up to `limit` UTF-16 units; more only if the fixed
@@ -72,10 +61,6 @@ class NoticeText(Struct, frozen=True, kw_only=True):
         fixed = utf16_length(header) + utf16_length(self.footer)
         room = math.inf if limit is None else limit - fixed
         return header + fit_pieces(pieces, room, _OMITTED) + self.footer
-
-    def is_complete_within(self, limit: int) -> bool:
-        """Return whether a text of this length shows everything that would run."""
-        return not self.hides_secrets and utf16_length(self.body()) <= limit
 
 
 def confirmation_notice(
@@ -115,17 +100,7 @@ def confirmation_notice(
         ),
         words=tuple(escape_live_text(line) for line in words.split("\n")),
         footer=f"audit {seq}:{digest}…" if digest else "",
-        hides_secrets=shown != parameters,
     )
-
-
-def outcome_line(confirmation: Confirmation) -> str:
-    """Return one line on the state of a confirmation."""
-    reason = ""
-    if confirmation.status == "denied" and confirmation.reason:
-        reason = f": {_shorten(escape_live_text(mask_text(confirmation.reason)))}"
-    by = f"{escape_live_text(confirmation.settled_by)}{reason}"
-    return _OUTCOMES[confirmation.status].format(by=by, of=confirmation)
 
 
 def notice_title(confirmation: Confirmation, action: str) -> str:

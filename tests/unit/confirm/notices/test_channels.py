@@ -9,9 +9,10 @@ import pytest
 from tests.tables import table
 from tests.unit.notify.fake_services import PostBox, card, root_log
 
-from journeyman.confirm.notices.dispatch import NoticeChannel, ServiceChannel, make_channels
+from journeyman.confirm.notices.dispatch import open_channels
 from journeyman.confirm.notices.text import NoticeText, confirmation_notice
 from journeyman.notify.apprise_service import AppriseService
+from journeyman.notify.services import NotificationService
 from journeyman.records.errors import BadSetting
 
 LINK = "https://confirm.example.com/open#tok_en"
@@ -27,15 +28,15 @@ def text_of(**changes: Any) -> NoticeText:
     return confirmation_notice(card(**changes), page_link=LINK, audit_head="7:abcdef")
 
 
-def channel_at(url: str) -> NoticeChannel:
-    (channel,) = make_channels([url])
+def channel_at(url: str) -> NotificationService:
+    (channel,) = open_channels([url])
     return channel
 
 
 def sent(box: PostBox, url: str, text: NoticeText) -> Any:
     """Send a text to a URL, and return what arrives."""
     box.received.clear()
-    channel_at(url).send(text, card())
+    channel_at(url).send(text.title, text.body, "warning")
     assert len(box.received) == 1
     return box.received[0][1]
 
@@ -91,7 +92,7 @@ def test_unusable_url_is_refused_at_startup(
     url: str, shown: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with root_log() as logged, pytest.raises(BadSetting) as refused:
-        make_channels(["json://127.0.0.1:1/x", url])
+        open_channels(["json://127.0.0.1:1/x", url])
     assert shown in str(refused.value)
     out = capfd.readouterr()
     assert "canary" not in f"{refused.value}{logged}{out.out}{out.err}"
@@ -111,7 +112,8 @@ def test_story_8_discord_calls_nobody_and_draws_nothing(box: PostBox) -> None:
     service = AppriseService(f"discord://{'1' * 18}/{'a' * 68}", label="x", about="y")
     service.plugin.notify_url = f"http://127.0.0.1:{box.port}/ok"
     box.received.clear()
-    ServiceChannel(service).send(text_of(description=ATTACK), card())
+    text = text_of(description=ATTACK)
+    service.send(text.title, text.body, "warning")
     content = box.received[0][1]["content"]
     assert "@everyone" not in content
     assert "<@" not in content
@@ -127,7 +129,8 @@ def test_story_8_slack_calls_nobody(box: PostBox) -> None:
     service = AppriseService(url, label="x", about="y")
     service.plugin.webhook_url = f"http://127.0.0.1:{box.port}/ok"
     box.received.clear()
-    ServiceChannel(service).send(text_of(description=ATTACK), card())
+    text = text_of(description=ATTACK)
+    service.send(text.title, text.body, "warning")
     sent_text = json.dumps(box.received[0][1])
     assert "<!channel" not in sent_text
     assert "<@" not in sent_text

@@ -9,9 +9,7 @@ from journeyman.confirm.notices.text import (
     WORDS_HEADING,
     NoticeText,
     confirmation_notice,
-    outcome_line,
 )
-from journeyman.records.confirmation import Vote
 from journeyman.text.display import escape_live_text
 
 LINK = "https://confirm.example.com/open#tok_en"
@@ -133,33 +131,6 @@ def test_long_agent_text_is_cut_with_a_remark(limit: int, letter: str) -> None:
         assert shown.endswith("audit 123:ab12cd34ef567890…")
         missing = 9000 - shown.split(WORDS_HEADING)[-1].count(letter)
         assert f"\n{missing} more characters: open the page\n" in shown
-
-
-@table(
-    ("changes", "said"),
-    [
-        ({"status": "approved", "settled_by": "ann"}, "APPROVED by ann"),
-        ({"status": "redeemed", "settled_by": "ann"}, "APPROVED by ann"),
-        ({"status": "denied", "settled_by": "bob"}, "DENIED by bob"),
-        (
-            {"status": "denied", "settled_by": "bob", "reason": "no \u202e"},
-            "DENIED by bob: no \\u{202e}",
-        ),
-        ({"status": "expired"}, "EXPIRED: no decision in time, so it is not done"),
-        ({"status": "cancelled", "settled_by": "ci"}, "CANCELLED by ci"),
-        ({"status": "auto_approved"}, "APPROVED by the whitelist"),
-        (
-            {
-                "quorum": 2,
-                "votes": (Vote(approver="ann", choice="approve", at=1.0, digest="sha256:aa"),),
-            },
-            "Waiting: 1 of 2 approvals",
-        ),
-    ],
-    ids=["approved", "redeemed", "denied", "reason", "expired", "cancelled", "whitelist", "quorum"],
-)
-def test_an_outcome_is_one_line(changes: dict[str, Any], said: str) -> None:
-    assert outcome_line(card(**changes)) == said
 
 
 def test_link_is_kept_when_nothing_else_fits() -> None:
