@@ -267,9 +267,10 @@ class TestCredentials:
 
     def test_a_link_is_spent_once(self, store: Store) -> None:
         with store.confirmations.writing(NOW) as ledger:
+            ledger.add(self.person("n", kind="link"), secret_digest="d")
             assert [ledger.spend_link("n") for _ in range(2)] == [True, False]
         with store.confirmations.writing(NOW) as ledger:
-            assert [ledger.spend_link(nonce) for nonce in ("n", "m")] == [False, True]
+            assert [ledger.spend_link(id_) for id_ in ("n", "m")] == [False, False]
 
 
 class TestAudit:

@@ -205,7 +205,7 @@ class TestStory05SelfApproval:
         self, server: ConfirmServer
     ) -> None:
         """Programs of the same user can still read them: run the service as another user."""
-        for name in ("confirm.key", "confirm.anchor", "journeyman.db"):
+        for name in ("confirm.anchor", "journeyman.db"):
             assert stat.S_IMODE((server.home / name).stat().st_mode) == 0o600
 
 

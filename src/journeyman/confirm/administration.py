@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from journeyman.confirm import credentials
 from journeyman.confirm.audit import Anchor, export_lines, read_head, verify
-from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.policy import Policy, read_policy
 from journeyman.confirm.schemas import Verified
 from journeyman.confirm.service_options import ServiceOptions, missing_part_error
@@ -79,13 +78,12 @@ class Administration:
     add_agent = _writes(credentials.add_agent)
     add_approver = _writes(credentials.add_approver)
     revoke_credential = _writes(credentials.revoke)
-    _note_login_link = _writes(credentials.note_login_link)
+    _add_link = _writes(credentials.add_link)
 
     def login_link(self, name: str, by: str = "setup", page_url: str = "") -> str:
         """Return a link that logs an approver in once, within 15 minutes."""
-        self._note_login_link(name, by)
-        signing = Signing(read_key(self.options.files / "confirm.key"))
-        return f"{page_url or self.options.shown_page_url}/open#{signing.login_link(name)}"
+        secret = self._add_link(name, by)
+        return f"{page_url or self.options.shown_page_url}/open#{secret}"
 
     def credentials(self, kind: CredentialKind) -> Sequence[Credential]:
         """Return agents or approvers, newest first, including revoked ones."""

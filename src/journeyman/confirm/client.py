@@ -197,15 +197,15 @@ class ConfirmClient:
         self, /, id_: str, digest: str, *, details: Details | None = None, **options: str
     ) -> Card:
         """Approve what `digest` identifies; with `details`, approve these instead. `reason` and
-        `typed` are as in `Approval`.
+        `typed` are as in `Decision`.
         """
         changed = None if details is None else _as_json(details)
-        body = schemas.Approval(digest=digest, details=changed, **options)
+        body = schemas.Decision(digest=digest, edited=changed, **options)
         return self._call(Card, "POST", _path(id_, "/approve"), body)
 
     def deny(self, id_: str, *, reason: str = "", digest: str = "") -> Card:
         """Deny a request."""
-        body = schemas.Denial(reason=reason, digest=digest)
+        body = schemas.Decision(reason=reason, digest=digest)
         return self._call(Card, "POST", _path(id_, "/deny"), body)
 
     def whitelist(self) -> Sequence[schemas.ListedEntry]:

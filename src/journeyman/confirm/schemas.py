@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from journeyman.records.confirmation import (
     CardFields,
@@ -62,17 +62,6 @@ class Accepted(Struct, frozen=True, kw_only=True):
     def is_new(self) -> bool:
         """Whether people have to be notified."""
         return self.confirmation.status == "pending" and not (self.shared or self.replayed)
-
-
-class Ballot(Struct, frozen=True, kw_only=True):
-    """A person's decision as received. `digest` identifies what the person saw."""
-
-    choice: VoteChoice
-    digest: str = ""
-    reason: str = ""
-    edited: dict[str, Any] | None = None
-    typed: str = ""
-    channel: Channel = "api"
 
 
 class Granted(Struct, frozen=True, kw_only=True):
@@ -140,20 +129,22 @@ class Redemption(Struct, frozen=True, kw_only=True):
     details: dict[str, Any] | None = None
 
 
-class Approval(Struct, frozen=True, kw_only=True):
-    """Approves what the digest identifies; with `details`, if the person changed them."""
+class Decision(Struct, frozen=True, kw_only=True):
+    """Approves what the digest identifies, or denies it. `edited`, called `details` over HTTP, are
+    the parameters if the person changed them, and `typed` is the short id where it must be typed.
+    """
 
-    digest: Digest
+    digest: Digest = ""
     reason: Reason = ""
-    details: dict[str, Any] | None = None
+    edited: dict[str, Any] | None = field(default=None, name="details")
     typed: Short = ""
 
 
-class Denial(Struct, frozen=True, kw_only=True):
-    """Denies a request. Without a digest, regardless of what was shown."""
+class Ballot(Decision, frozen=True, kw_only=True):
+    """A person's decision as received."""
 
-    reason: Reason = ""
-    digest: Digest = ""
+    choice: VoteChoice
+    channel: Channel = "api"
 
 
 class NewWhitelistEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

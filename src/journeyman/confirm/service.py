@@ -4,6 +4,7 @@ change is a transaction of its own, in a thread.
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -16,7 +17,6 @@ from msgspec.structs import replace
 from journeyman.confirm import credentials
 from journeyman.confirm.audit import Anchor, verify
 from journeyman.confirm.broadcast import Hub, Listener
-from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.decisions import decide
 from journeyman.confirm.digest import file_digests
 from journeyman.confirm.policy import Policy
@@ -68,7 +68,7 @@ def _reads(query: Callable[..., T]) -> Method[T]:
 
 
 class Service:
-    """Confirmations in one store. `files` is the folder of its key and of the audit's anchor.
+    """Confirmations in one store. `files` is the folder of the audit's anchor.
     `on_new` is called with new confirmations from any thread, and must not block.
     """
 
@@ -83,7 +83,6 @@ class Service:
     ) -> None:
         self.confirmations = confirmations
         self.policy = read_policy()
-        self.signing = Signing(read_key(files / "confirm.key"))
         self.on_new: Callable[[Confirmation], None] = lambda _card: None
         self.has_channels = True
         """Whether there are channels to notify people through."""
@@ -183,20 +182,24 @@ class Service:
 
     async def authenticate(self, secret: str) -> Credential | None:
         """Return the credential of a token, key or session; None if it is unknown or expired."""
+        found = await self._credential(secret)
+        return None if found is None or found.kind == "link" else found
+
+    async def _credential(self, secret: str) -> Credential | None:
         digest = credentials.secret_digest(secret)
-        credential = await asyncio.to_thread(self.confirmations.find_credential, digest)
-        if credential is None or credential.expires_at is None:
-            return credential
-        return credential if self.clock() < credential.expires_at else None
+        found = await asyncio.to_thread(self.confirmations.find_credential, digest)
+        is_over = found is None or (found.expires_at or math.inf) <= self.clock()
+        return None if is_over else found
 
     async def log_in(self, name: str, key: str) -> LoggedIn | Refusal:
         credential = await self.authenticate(key)
         return await asyncio.to_thread(self.write, credentials.log_in, name, credential)
 
-    async def open_link(self, link: str) -> LoggedIn | Refusal:
+    async def open_link(self, secret: str) -> LoggedIn | Refusal:
         """Use a one-time link: open a session for its approver."""
-        opened = self.signing.read_link(link)
-        return await asyncio.to_thread(self.write, credentials.open_link, opened)
+        found = await self._credential(secret)
+        link = found if found is not None and found.kind == "link" else None
+        return await asyncio.to_thread(self.write, credentials.open_link, link)
 
     async def submit(self, submission: Submission) -> Accepted | Refusal:
         answer = await asyncio.to_thread(self._submit, submission)

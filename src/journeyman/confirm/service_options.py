@@ -23,8 +23,8 @@ _PROBE_LIMIT_S = 1.0
 
 
 class ServiceOptions(ConfirmSettings, frozen=True, kw_only=True):
-    """The settings of a service on this machine. `files` is the folder for its key, for the audit's
-    anchor, and for its policy unless `policy` names another file.
+    """The settings of a service on this machine. `files` is the folder for the audit's anchor, and
+    for its policy unless `policy` names another file.
     """
 
     files: Path

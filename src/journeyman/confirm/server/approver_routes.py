@@ -16,9 +16,9 @@ from journeyman.confirm.schemas import to_schema
 from journeyman.confirm.server.errors import raise_if_refused
 from journeyman.confirm.server.guards import approver_guard, session_guard
 from journeyman.confirm.server.request_context import SESSION_COOKIE, ApiRequest
-from journeyman.records.confirmation import Refusal, VoteChoice, WhitelistEntry
+from journeyman.records.confirmation import Channel, Refusal, VoteChoice, WhitelistEntry
 
-_PLAIN_DENIAL = api.Denial()
+_PLAIN_DENIAL = api.Decision()
 
 
 @get("/inbox/events", guards=[approver_guard], media_type="text/event-stream")
@@ -33,7 +33,7 @@ async def stream_inbox(request: ApiRequest) -> Stream:
 
 @post("/confirm/{confirmation_id:str}/approve", guards=[approver_guard], status_code=200)
 async def approve(
-    request: ApiRequest, confirmation_id: FromPath[str], data: JSONBody[api.Approval]
+    request: ApiRequest, confirmation_id: FromPath[str], data: JSONBody[api.Decision]
 ) -> api.Card:
     """Approve what the digest identifies. The confirmation may stay pending: some actions need more
     than one person.
@@ -45,20 +45,20 @@ async def approve(
 async def deny(
     request: ApiRequest,
     confirmation_id: FromPath[str],
-    data: JSONBody[api.Denial] = _PLAIN_DENIAL,
+    data: JSONBody[api.Decision] = _PLAIN_DENIAL,
 ) -> api.Card:
     """Deny a confirmation. One denial is enough."""
     return await _decide(request, confirmation_id, "deny", data)
 
 
 async def _decide(
-    request: ApiRequest, id_: str, choice: VoteChoice, data: api.Approval | api.Denial
+    request: ApiRequest, id_: str, choice: VoteChoice, data: api.Decision
 ) -> api.Card:
-    user, fields = request.user, asdict(data)
-    fields |= {"choice": choice, "channel": "page" if user.kind == "session" else "api"}
-    ballot = api.Ballot(edited=fields.pop("details", None), **fields)
+    channel: Channel = "page" if request.user.kind == "session" else "api"
+    ballot = api.Ballot(choice=choice, channel=channel, **asdict(data))
     card = await request.get_visible_card(id_)
-    return request.to_card(raise_if_refused(await request.service.decide(card.id, ballot, user)))
+    decided = await request.service.decide(card.id, ballot, request.user)
+    return request.to_card(raise_if_refused(decided))
 
 
 @get("/whitelist", guards=[approver_guard])

@@ -127,6 +127,8 @@ def test_secrets_are_not_interchangeable(server: ConfirmServer) -> None:
         secret = client.cookies["journeyman_session"]
         assert client.get("/confirmations").status_code == 200
     assert server.get("/confirmations", secret, page=True).status_code == 401
+    link = server.login_link("ann").partition("#")[2]
+    assert server.get("/confirmations", link).status_code == 401
     for other in (server.agent(), server.approver()):
         headers = {"Cookie": f"journeyman_session={other}"}
         assert server.get("/confirmations", page=True, headers=headers).status_code == 401

@@ -8,7 +8,7 @@ import pytest
 from tests.confirm_server import ConfirmServer, bearer
 from tests.tables import table
 
-from journeyman.confirm.schemas import Approval, NewWhitelistEntry
+from journeyman.confirm.schemas import Decision, NewWhitelistEntry
 from journeyman.confirm.server.errors import ApiError
 from journeyman.confirm.server.request_context import LARGEST_INTEGER, decode_body
 
@@ -166,8 +166,7 @@ def test_malformed_bodies_are_refused(server: ConfirmServer, count: int) -> None
 @table(
     ("kind", "body", "field"),
     [
-        (Approval, b'{"reason": "yes"}', ""),
-        (Approval, b'{"digest": "x", "typed": 5}', "typed"),
+        (Decision, b'{"digest": "x", "typed": 5}', "typed"),
         (NewWhitelistEntry, b'{"action": "x", "expires_in_seconds": 0}', "expires_in_seconds"),
         (NewWhitelistEntry, b'{"action": "x", "constraints": {"a": 1}}', "constraints[...]"),
     ],
