@@ -35,8 +35,7 @@ from journeyman import Journeyman
 from journeyman.confirm.audit import read_head, verify
 from journeyman.confirm.client import ConfirmClient
 from journeyman.confirm.decisions import decide
-from journeyman.confirm.notices.dispatch import Notifier
-from journeyman.confirm.notices.text import confirmation_notice
+from journeyman.confirm.notices import Notifier, confirmation_notice
 from journeyman.confirm.policy import Policy, Rule
 from journeyman.confirm.requests import expire_due
 from journeyman.confirm.schemas import Accepted, Ballot

@@ -141,7 +141,7 @@ class Administration:
         event loop once it answers. Raise what `bind` and the notification settings raise.
         """
         with missing_part_error():
-            from journeyman.confirm.notices.dispatch import Notifier  # noqa: PLC0415
+            from journeyman.confirm.notices import Notifier  # noqa: PLC0415
             from journeyman.confirm.server.daemon import ConfirmationServer  # noqa: PLC0415
             from journeyman.confirm.service import Service  # noqa: PLC0415
         options, file = self.options, self.options.policy_file

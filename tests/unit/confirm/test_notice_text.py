@@ -5,7 +5,7 @@ from typing import Any
 from tests.tables import table
 from tests.unit.notify.fake_services import card
 
-from journeyman.confirm.notices.text import (
+from journeyman.confirm.notices import (
     WORDS_HEADING,
     NoticeText,
     confirmation_notice,

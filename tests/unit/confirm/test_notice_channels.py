@@ -9,8 +9,7 @@ import pytest
 from tests.tables import table
 from tests.unit.notify.fake_services import PostBox, card, root_log
 
-from journeyman.confirm.notices.dispatch import open_channels
-from journeyman.confirm.notices.text import NoticeText, confirmation_notice
+from journeyman.confirm.notices import NoticeText, confirmation_notice, open_channels
 from journeyman.notify.apprise_service import AppriseService
 from journeyman.notify.services import NotificationService
 from journeyman.records.errors import BadSetting
