@@ -64,8 +64,9 @@ def service_approver(settings: Settings, workspace: str, notify: Notify) -> Appr
         if answer:
             return True
         notify(answer.why)
-        is_decided = answer.card is not None and answer.card.status in ("denied", "approved")
-        return False if is_decided else None
+        card = answer.card
+        is_no = card is not None and (card.status == "denied" or card.edited is not None)
+        return False if is_no else None
 
     def _tell_waiting(card: "Card") -> None:
         notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")

@@ -75,7 +75,8 @@ async def _authenticate(request: ApiRequest) -> Credential:
         user = ANONYMOUS
     # A session's secret is valid only as a cookie, which needs the CSRF token.
     elif user is None or (user.kind == "session") is not (bearer is None):
-        log.info("refused without a known credential: %s %s", request.method, request.url.path)
+        if secret:
+            log.warning("refused an unknown credential: %s %s", request.method, request.url.path)
         raise ApiError(
             "unauthenticated",
             "The request has no valid credential. Send an agent's token or a person's key as "

@@ -2,6 +2,7 @@
 Foreign web pages in a browser cannot reach the service.
 """
 
+import logging
 from collections.abc import Iterable
 
 from litestar.enums import ScopeType
@@ -9,6 +10,8 @@ from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from journeyman.confirm.server.errors import ApiError
+
+log = logging.getLogger("journeyman.confirm")
 
 SAFE_METHODS = frozenset(("GET", "HEAD"))
 
@@ -65,6 +68,7 @@ class RequestValidationMiddleware(ASGIMiddleware):
         headers = dict(scope["headers"])
         method = str(scope.get("method", ""))
         if reason := self._origin_problem(method, scope["path"], headers):
+            log.warning("refused a request: %s", reason)
             raise ApiError("not_allowed", reason)
         if method == "OPTIONS":  # Litestar would answer it automatically
             raise ApiError("wrong_method", "OPTIONS is not supported.")

@@ -22,6 +22,8 @@ from journeyman.records.confirmation import Confirmation, Credential
 
 LARGEST_INTEGER = 2**53 - 1
 """JSON parsers disagree about larger integers."""
+MAX_BODY_DEPTH = 32
+"""Maximum nesting of lists and objects in a body; no person reads deeper ones."""
 HEARTBEAT_S = 15.0
 """A stream without events sends a heartbeat after this long."""
 
@@ -126,6 +128,8 @@ def decode_body(body: bytes, type_: type[Body]) -> Body:
     """
     try:
         value = msgspec.json.decode(body)
+        if _is_deep(value):
+            raise ApiError("bad_request", f"The body is nested over {MAX_BODY_DEPTH} levels deep.")
         if isinstance(value, dict):
             value = {name: item for name, item in value.items() if item is not None}
         return msgspec.convert(value, type_)
@@ -138,3 +142,10 @@ def decode_body(body: bytes, type_: type[Body]) -> Body:
         raise ApiError("bad_request", message, about) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiError("bad_request", f"The body is not JSON: {error}.") from error
+
+
+def _is_deep(value: object, levels: int = MAX_BODY_DEPTH) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deep(item, levels - 1) for item in inside)

@@ -48,7 +48,7 @@ def test_invalid_field_is_named(server: ConfirmServer, case: str) -> None:
 
 
 def test_details_that_json_cannot_express_exactly_are_refused(server: ConfirmServer) -> None:
-    for value in (LARGEST_INTEGER + 2, -(10**40)):
+    for value in (LARGEST_INTEGER + 2, -(10**40), nested(40)):
         answer = server.post("/confirm", server.agent(), {**ASKED, "details": {"a": [value]}})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
 
