@@ -66,9 +66,9 @@ class ConfirmServer:
         """An agent's token."""
         return self._secret(name, partial(credentials.add_agent, owner=owner))
 
-    def approver(self, name: str = "ann") -> str:
+    def approver(self, name: str = "ann", *, telegram_id: int | None = None) -> str:
         """An approver's key."""
-        return self._secret(name, credentials.add_approver)
+        return self._secret(name, partial(credentials.add_approver, telegram_id=telegram_id))
 
     def revoke(self, name: str, kind: Literal["agent", "approver"] = "approver") -> None:
         """Revoke a credential as another process would: it takes effect within a second."""

@@ -237,7 +237,7 @@ class TestCredentials:
         return Credential(**{**given, **facts})
 
     def test_a_secret_is_recognised_by_its_digest_until_revoked(self, store: Store) -> None:
-        ann = self.person()
+        ann = self.person(telegram_id=2**40)
         session = self.person("2", kind="session", expires_at=NOW + 60)
         known = store.confirmations
         with known.writing(NOW) as ledger:

@@ -417,11 +417,12 @@ class TestCredentials:
         assert "no agent 'nobody'" in office("token", "revoke", "nobody", code=1).stderr
 
     def test_approver_key_and_link(self, office: Office) -> None:
-        made = office.json("approver", "add", "carl")
+        made = office.json("approver", "add", "carl", "--telegram", "42")
         assert made["key"].startswith("jmk_")
+        assert made["credential"]["telegram_id"] == 42
         (link,) = office("approver", "link", "carl").stdout.split()
         assert "/open#" in link
-        assert re.search(r"carl\s.*active", office("approver", "list").stdout)
+        assert re.search(r"carl\s+42\s.*active", office("approver", "list").stdout)
         assert "no agent 'carl'" in office("token", "revoke", "carl", code=1).stderr
         office("approver", "revoke", "carl")
         assert "no approver 'carl'" in office("approver", "link", "carl", code=1).stderr

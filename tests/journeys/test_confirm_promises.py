@@ -135,6 +135,17 @@ class TestApproverAuthn:
         assert (by_session.status_code, approve(server, card, "dan").status_code) == (401, 401)
         assert server.card(card["id"]).status == "pending"
 
+    def test_approver_authn_chat_cannot_approve_critical_actions(self, tmp_path: Path) -> None:
+        async def work(core: Core) -> None:
+            ann, card = core.approver("ann"), await core.ask(action="delete_data")
+            pressed = await core.decide(card, ann, channel="telegram")
+            assert refused_as(pressed) == "channel_not_allowed"
+            denied = await core.decide(card, ann, "deny", channel="telegram")
+            assert isinstance(denied, Confirmation)
+            assert denied.status == "denied"
+
+        run_core(tmp_path, work)
+
 
 class TestNoSelfApproval:
     @table("page", [False, True], ids=["agents_port", "page_port"])

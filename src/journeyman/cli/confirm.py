@@ -114,7 +114,7 @@ def token() -> None:
 @confirm.group(
     epilog=examples_epilog(
         None,
-        "approver add alice",
+        "approver add alice --telegram 123456789",
         "approver link alice",
     )
 )
@@ -152,7 +152,7 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
 @command(
     approver,
     "add alice",
-    "add alice --json",
+    "add alice --telegram 123456789 --json",
     message=lambda added: (
         f"The key of {visible(added['credential'].name)}, shown only once:\n\n"
         f"  {added['key']}\n\n"
@@ -162,9 +162,14 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
     ),
 )
 @name_argument
-def _add_approver(journeyman: Journeyman, *, name: str) -> dict[str, Any]:
+@option(
+    "--telegram NUMBER",
+    "Telegram user id, a number; the person can then decide with buttons there.",
+    type=WholeNumber(1),
+)
+def _add_approver(journeyman: Journeyman, *, name: str, telegram: int | None) -> dict[str, Any]:
     """Create an account for NAME. The key is shown only once."""
-    credential, secret = journeyman.confirmations.add_approver(name, by=operator_name())
+    credential, secret = journeyman.confirmations.add_approver(name, telegram, operator_name())
     return {"credential": credential, "key": secret}
 
 
@@ -175,15 +180,16 @@ def _show(kind: CredentialKind, console: Console, credentials: Sequence[Credenti
         group = "token" if are_agents else "approver"
         console.print(f"{message} To add one: journeyman confirm {group} add NAME")
         return
-    owner = ("owner",) if are_agents else ()
-    table = formatting.table("name", *owner, "since", "state")
+    table = formatting.table("name", "owner" if are_agents else "Telegram", "since", "state")
     for credential in credentials:
-        about = (credential.owner,) if are_agents else ()
+        about = (
+            credential.owner if are_agents else str(credential.telegram_id or formatting.UNKNOWN)
+        )
         is_revoked = credential.revoked_at is not None
         state = Text("revoked" if is_revoked else "active", style="red" if is_revoked else "green")
         cells = (
             Text(visible(text))
-            for text in (credential.name, *about, formatting.local_time(credential.created_at))
+            for text in (credential.name, about, formatting.local_time(credential.created_at))
         )
         table.add_row(*cells, state)
     console.print(table)

@@ -80,11 +80,13 @@ def add_agent(
     return _add(ledger, "agent", name, by, owner=owner)
 
 
-def add_approver(ledger: Ledger, name: str, by: str = _SETUP) -> tuple[Credential, str]:
+def add_approver(
+    ledger: Ledger, name: str, telegram_id: int | None = None, by: str = _SETUP
+) -> tuple[Credential, str]:
     """Add a person who may decide and return the login key, which is shown only once. Raise
     WrongInput.
     """
-    return _add(ledger, "approver", name, by)
+    return _add(ledger, "approver", name, by, telegram_id=telegram_id)
 
 
 def _add(

@@ -17,7 +17,13 @@ from typing import Final, TextIO
 from msgspec import Struct
 
 from journeyman.confirm.service import Service
-from journeyman.notify.services import DeliveryFailed, NotificationService, open_service
+from journeyman.confirm.telegram import MAX_LENGTH, TelegramChannel, approvers_on_telegram
+from journeyman.notify.services import (
+    DeliveryFailed,
+    NotificationService,
+    open_service,
+    url_scheme,
+)
 from journeyman.records.confirmation import Confirmation, Notice
 from journeyman.redaction.masking import mask_parameters_and_texts, mask_text
 from journeyman.text.display import escape_live_text
@@ -36,6 +42,8 @@ _OMITTED: Final = "\n{} more characters: open the page\n"
 DETAILS_HEADING: Final = "Details (secrets are hidden):"
 WORDS_HEADING: Final = "The agent's own words (not verified):"
 
+NoticeChannel = NotificationService | TelegramChannel
+
 
 class NoticeText(Struct, frozen=True, kw_only=True):
     """A notice in parts: if it is too long, text from the agent is cut and never what the service
@@ -48,6 +56,8 @@ class NoticeText(Struct, frozen=True, kw_only=True):
     details: tuple[str, ...]
     words: tuple[str, ...]
     footer: str
+    hides_nothing: bool = False
+    """Whether the action, its parameters and the description are shown without any omission."""
 
     def body(self, limit: int | None = None, is_markdown: bool = False) -> str:  # noqa: FBT001, FBT002 - as a BodyWriter
         """Return the text without the title, of up to `limit` UTF-16 units; more only if the fixed
@@ -111,6 +121,8 @@ def confirmation_notice(
         ),
         words=tuple(escape_live_text(line) for line in words.split("\n")),
         footer=f"audit {seq}:{digest}…" if digest else "",
+        hides_nothing=(shown, words, facts["Action"])
+        == (parameters, confirmation.description, escape_live_text(confirmation.action)),
     )
 
 
@@ -143,7 +155,7 @@ class Notifier:
         self._service = service
         self._page_url = page_url
         self._terminal = terminal
-        self._channels = open_channels(urls)
+        self._channels = open_channels(urls, service)
         self.channels = tuple(channel.name for channel in self._channels)
         self._cards: queue.SimpleQueue[Confirmation | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
@@ -152,8 +164,11 @@ class Notifier:
         service.on_new = self._cards.put
 
     def start(self) -> None:
-        """Start sending."""
+        """Start sending, and receiving answers from chats."""
         self._thread.start()
+        for channel in self._channels:
+            if isinstance(channel, TelegramChannel):
+                channel.start(self._stopping)
 
     def stop(self) -> None:
         """Stop. Queued notices are dropped: the next start sends them again."""
@@ -180,7 +195,7 @@ class Notifier:
         errors = []
         for channel in self._channels:
             try:
-                channel.send(text.title, text.body, "warning")
+                send_notice(channel, text, card)
             except DeliveryFailed as failure:
                 error = str(failure)
             except Exception as failure:  # noqa: BLE001 - third-party code; its text may hold secrets
@@ -206,16 +221,29 @@ class Notifier:
         return True
 
 
-def open_channels(urls: Sequence[str]) -> tuple[NotificationService, ...]:
-    """Return the channels in the order of their URLs. Raise BadSetting for a URL that cannot be
-    used: at the start, because a notice that never arrives would be noticed too late.
+def send_notice(channel: NoticeChannel, text: NoticeText, card: Confirmation) -> None:
+    """Send a notice through a channel. Raise DeliveryFailed."""
+    if not isinstance(channel, TelegramChannel):
+        channel.send(text.title, text.body, "warning")
+        return
+    room = MAX_LENGTH - len(text.title) - 1
+    is_complete = text.hides_nothing and utf16_length(text.body()) <= room
+    channel.send(card, f"{text.title}\n{text.body(room)}", is_complete=is_complete)
+
+
+def open_channels(urls: Sequence[str], service: Service) -> tuple[NoticeChannel, ...]:
+    """Return the channels in the order of their URLs. Telegram has buttons if an approver is known
+    there. Raise BadSetting for a URL that cannot be used: at the start, because a notice that never
+    arrives would be noticed too late.
     """
+    has_buttons = bool(approvers_on_telegram(service))
+
+    def channel(label: str, url: str) -> NoticeChannel:
+        if has_buttons and url_scheme(url) == "tgram":
+            return TelegramChannel(url, label, service)
+        return open_service(url, label=label, about="Journeyman confirmations", extra="confirm")
+
     return tuple(
-        open_service(
-            url,
-            label=f"The notification address number {position}",
-            about="Journeyman confirmations",
-            extra="confirm",
-        )
+        channel(f"The notification address number {position}", url)
         for position, url in enumerate(urls, start=1)
     )

@@ -28,7 +28,9 @@ NEVER_BYPASS = (
 )
 """Actions that a person must decide on, regardless of any file or whitelist."""
 
-CHANNELS: tuple[Channel, ...] = ("page", "api")
+CHANNELS: tuple[Channel, ...] = ("page", "api", "telegram")
+CRITICAL_CHANNELS: tuple[Channel, ...] = ("page", "api")
+"""A button in a chat needs no login, so it approves critical actions only if a rule says so."""
 
 # Syntax of other pattern languages is rejected, because it would silently match nothing.
 _Pattern = Annotated[str, Meta(pattern=r"^(\*|[^\[\]{}!|]*[^\W_][^\[\]{}!|]*)$")]
@@ -115,8 +117,11 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
         if not forbidden and (name := self.never_bypassed_as(action)):
             why = f"{name} can never be bypassed" + (f"; {why}" if number else "")
             if not TIERS[rule.tier].is_strict:
-                rule = replace(rule, tier="critical", self_approval=None)
-        resolved: dict[str, Any] = {"channels": rule.channels or CHANNELS}
+                # Drop what makes the lesser rule easier to satisfy.
+                channels = tuple(name for name in rule.channels if name in CRITICAL_CHANNELS)
+                rule = replace(rule, tier="critical", channels=channels, self_approval=None)
+        defaults = CRITICAL_CHANNELS if TIERS[rule.tier].is_strict else CHANNELS
+        resolved: dict[str, Any] = {"channels": rule.channels or defaults}
         if rule.self_approval is None:
             resolved["self_approval"] = self.self_approval
         return EffectiveRule(**asdict(rule) | resolved, why=why)

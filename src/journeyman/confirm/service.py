@@ -42,6 +42,7 @@ _LOOK_S = 0.5
 """How often overdue cards and a changed policy are looked for."""
 _MOST_ENTRIES = 1_000
 _PAUSE_AFTER_ERROR_S = 2.0
+_STRANGER_PAUSE_S = 3.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class Service:
         look_s: float = _LOOK_S,
     ) -> None:
         self.confirmations = confirmations
+        self.files = files
         self.policy = read_policy()
         self.on_new: Callable[[Confirmation], None] = lambda _card: None
         self.has_channels = True
@@ -96,6 +98,7 @@ class Service:
         self._head: tuple[int, str] | None = None
         self._seen, self._own = 0, set[int]()
         """The last audit entry that was published, and the later ones of this process."""
+        self._next_stranger_at = -math.inf
         self._stopping = asyncio.Event()
         self._upkeep: asyncio.Task[None] | None = None
 
@@ -179,6 +182,13 @@ class Service:
     async def refused(self, actor: str, about: dict[str, Any], confirmation: str = "") -> None:
         """Record in the audit a request that was refused before it reached the service."""
         await self._note("refused", actor, confirmation, **about)
+
+    async def refused_stranger(self, at: str) -> None:
+        """Record a wrong credential: in the log, and in the audit without filling it."""
+        logger.warning("refused an unknown credential: %s", at)
+        if self.clock() >= self._next_stranger_at:
+            self._next_stranger_at = self.clock() + _STRANGER_PAUSE_S
+            await self.refused("stranger", {"at": at, "why": "an unknown credential"})
 
     async def authenticate(self, secret: str) -> Credential | None:
         """Return the credential of a token, key or session; None if it is unknown or expired."""

@@ -12,8 +12,8 @@ Tier = Literal["routine", "ask", "critical", "forbidden"]
 
 class TierTraits(Struct, frozen=True, kw_only=True):
     """What a tier implies. A person decides unless the action `is_automatic` or `is_forbidden`. A
-    whitelist entry can replace the person if it `can_be_whitelisted`. If it `is_strict`, the
-    short id is typed to approve on the page.
+    whitelist entry can replace the person if it `can_be_whitelisted`. If it `is_strict`, approving
+    takes the channels for critical actions, and the short id typed on the page.
     """
 
     is_automatic: bool = False
@@ -35,7 +35,7 @@ ConfirmationStatus = Literal[
 ]
 SETTLED: frozenset[ConfirmationStatus] = frozenset(get_args(ConfirmationStatus)) - {"pending"}
 
-Channel = Literal["page", "api"]
+Channel = Literal["page", "api", "telegram"]
 """How a person's decision arrived."""
 
 VoteChoice = Literal["approve", "deny"]
@@ -185,6 +185,7 @@ class Credential(Struct, frozen=True, kw_only=True):
     """The name of the agent or of the approver."""
     owner: str = ""
     """For an agent: the approver who owns it, and who cannot approve its requests."""
+    telegram_id: int | None = None
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None

@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.databases import database
 from tests.tables import table
 from tests.unit.notify.fake_services import PostBox, card, root_log
 
 from journeyman.confirm.notices import NoticeText, confirmation_notice, open_channels
+from journeyman.confirm.policy import Policy
+from journeyman.confirm.service import Service
 from journeyman.notify.apprise_service import AppriseService
-from journeyman.notify.services import NotificationService
+from journeyman.notify.services import NotificationService, open_service
 from journeyman.records.errors import BadSetting
+from journeyman.store.store import Store
 
 LINK = "https://confirm.example.com/open#tok_en"
 
@@ -23,13 +27,19 @@ def box() -> Iterator[PostBox]:
         yield one
 
 
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    home = tmp_path_factory.mktemp("home")
+    with Store(database(home)) as store:
+        yield Service(store.confirmations, home, Policy)
+
+
 def text_of(**changes: Any) -> NoticeText:
     return confirmation_notice(card(**changes), page_link=LINK, audit_head="7:abcdef")
 
 
 def channel_at(url: str) -> NotificationService:
-    (channel,) = open_channels([url])
-    return channel
+    return open_service(url, label="The address", about="confirmations", extra="confirm")
 
 
 def sent(box: PostBox, url: str, text: NoticeText) -> Any:
@@ -88,10 +98,10 @@ def test_text_is_shortened_to_the_limit_of_the_service(box: PostBox) -> None:
     ids=["unknown", "incomplete", "no scheme", "empty", "telegram"],
 )
 def test_unusable_url_is_refused_at_startup(
-    url: str, shown: str, capfd: pytest.CaptureFixture[str]
+    service: Service, url: str, shown: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with root_log() as logged, pytest.raises(BadSetting) as refused:
-        open_channels(["json://127.0.0.1:1/x", url])
+        open_channels(["json://127.0.0.1:1/x", url], service)
     assert shown in str(refused.value)
     out = capfd.readouterr()
     assert "canary" not in f"{refused.value}{logged}{out.out}{out.err}"

@@ -26,7 +26,7 @@ def policy(*rules: tuple[str, Tier], **more: Any) -> Policy:
 def test_unknown_action_needs_confirmation() -> None:
     rule = Policy().rule_for("water_the_flowers")
     assert (rule.tier, rule.quorum, rule.edits) == ("ask", 1, False)
-    assert rule.channels == ("page", "api")
+    assert rule.channels == ("page", "api", "telegram")
     assert rule.self_approval is False
     assert "no rule matches" in rule.why
 
@@ -75,7 +75,7 @@ def test_similar_names_keep_their_rule(action: str) -> None:
 
 def test_weaker_rule_for_a_critical_action_keeps_only_its_strict_parts() -> None:
     easy = Rule(
-        action="*", tier="ask", quorum=3, channels=("api",), self_approval=True,
+        action="*", tier="ask", quorum=3, channels=("telegram", "api"), self_approval=True,
         rate_limit=2, file_params=("script",),
     )  # fmt: skip
     rule = Policy(rules=(easy,)).rule_for("delete_data")
@@ -86,9 +86,9 @@ def test_weaker_rule_for_a_critical_action_keeps_only_its_strict_parts() -> None
 
 
 def test_critical_rule_may_set_channels_and_self_approval() -> None:
-    own = Rule(action="delete_data", tier="critical", channels=("page",), self_approval=True)
+    own = Rule(action="delete_data", tier="critical", channels=("telegram",), self_approval=True)
     rule = Policy(rules=(own,)).rule_for("delete_data")
-    assert rule.channels == ("page",)
+    assert rule.channels == ("telegram",)
     assert rule.self_approval is True
 
 

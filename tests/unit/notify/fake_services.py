@@ -1,5 +1,5 @@
 """Real HTTP servers on 127.0.0.1 that stand in for external services: one that accepts or refuses
-posted JSON. Also a sample confirmation.
+posted JSON, and one that acts as Telegram's Bot API. Also a sample confirmation.
 """
 
 import json
@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from msgspec import structs
+from tests.waiting import LONGEST_S
 
 from journeyman.records.confirmation import Confirmation, ConfirmationId
 
@@ -124,3 +125,83 @@ class PostBox(_LocalServer):
 
     def bodies(self, path: str) -> list[Any]:
         return [body for where, body in self.received if where.startswith(f"/{path}")]
+
+
+class BotServer(_LocalServer):
+    """Acts as the Bot API: records calls, delivers button presses, and fails on request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, Any]] = []
+        self.failing: dict[str, list[tuple[int, Any]]] = {}
+        self._updates: list[dict[str, Any]] = []
+        self._changed = threading.Condition()
+        self._number = 0
+
+    @property
+    def api_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def answer(self, path: str, body: Any) -> tuple[int, Any] | None:
+        start, _, method = path[1:].partition("/")
+        if start != f"bot{TOKEN}":
+            return 404, {"ok": False, "error_code": 404}
+        with self._changed:
+            self._number += 1
+            number = self._number
+            self.calls.append((method, body))
+            self._changed.notify_all()
+            if failures := self.failing.get(method):
+                return failures.pop(0)
+            if method == "getUpdates":
+                return 200, {"ok": True, "result": self._wait(body)}
+        posted = {"message_id": number, "chat": {"id": body.get("chat_id")}, **body}
+        return 200, {"ok": True, "result": posted if "send" in method else True}
+
+    def _wait(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        self._updates = [
+            update for update in self._updates if update["update_id"] >= request["offset"]
+        ]
+        self._changed.wait_for(lambda: self._updates or self.closing.is_set(), request["timeout"])
+        return self._updates
+
+    def __exit__(self, *how: Any) -> None:
+        self.closing.set()
+        with self._changed:
+            self._changed.notify_all()
+        super().__exit__(*how)
+
+    def hand_out(self, update: dict[str, Any]) -> None:
+        with self._changed:
+            self._number += 1
+            self._updates.append({"update_id": self._number, **update})
+            self._changed.notify_all()
+
+    def press(
+        self, data: str, *, user: int, chat: int = 0, message_id: int = 7, text: str = "t"
+    ) -> str:
+        """Press a button, in the private chat unless it is another, and return the answer."""
+        query = f"q{self._number}-{user}"
+        message = {"message_id": message_id, "chat": {"id": chat or user}, "text": text}
+        press = {"id": query, "from": {"id": user}, "message": message, "data": data}
+        self.hand_out({"callback_query": press})
+        return str(self.wait_for("answerCallbackQuery", callback_query_id=query)["text"])
+
+    def wait_for(self, method: str, **holding: Any) -> dict[str, Any]:
+        """Wait for a call of the method with these arguments and return its body."""
+
+        def found() -> dict[str, Any] | None:
+            for name, body in self.calls:
+                if name == method and holding.items() <= body.items():
+                    return dict(body)
+            return None
+
+        with self._changed:
+            assert self._changed.wait_for(lambda: found() is not None, LONGEST_S), f"no {method}"
+            made = found()
+        assert made is not None
+        return made
+
+    def named(self, method: str) -> list[Any]:
+        with self._changed:
+            return [body for name, body in self.calls if name == method]

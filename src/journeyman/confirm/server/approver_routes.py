@@ -5,8 +5,6 @@ session's secret is in a cookie that no script can read. The page keeps the othe
 in a header, because browsers send the cookie to every other port of this machine too.
 """
 
-import logging
-
 from litestar import Response, delete, get, post
 from litestar.datastructures import Cookie
 from litestar.params import FromPath, JSONBody
@@ -19,8 +17,6 @@ from journeyman.confirm.server.errors import raise_if_refused
 from journeyman.confirm.server.guards import approver_guard, session_guard
 from journeyman.confirm.server.request_context import SESSION_COOKIE, ApiRequest
 from journeyman.records.confirmation import Channel, Refusal, VoteChoice, WhitelistEntry
-
-log = logging.getLogger("journeyman.confirm")
 
 _PLAIN_DENIAL = api.Decision()
 
@@ -134,7 +130,7 @@ async def _start_session(
     request: ApiRequest, login: api.LoggedIn | Refusal
 ) -> Response[api.Session]:
     if isinstance(login, Refusal):
-        log.warning("a login was refused: %s", login.message)
+        await request.service.refused_stranger(f"POST {request.scope['path']}")
     login = raise_if_refused(login)
     person = login.credential
     session = to_schema({**asdict(person), "csrf": login.csrf}, api.Session)

@@ -2,7 +2,6 @@
 browser.
 """
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +17,6 @@ from journeyman.confirm.server.request_context import (
     ApiRequest,
 )
 from journeyman.records.confirmation import Credential
-
-log = logging.getLogger("journeyman.confirm")
 
 
 def _guard(is_allowed: Callable[[Credential], bool], message: str) -> Guard:
@@ -76,7 +73,8 @@ async def _authenticate(request: ApiRequest) -> Credential:
     # A session's secret is valid only as a cookie, which needs the CSRF token.
     elif user is None or (user.kind == "session") is not (bearer is None):
         if secret:
-            log.warning("refused an unknown credential: %s %s", request.method, request.url.path)
+            at = f"{request.method} {request.scope['path'][:200]}"
+            await context.service.refused_stranger(at)
         raise ApiError(
             "unauthenticated",
             "The request has no valid credential. Send an agent's token or a person's key as "

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
 
 import httpx2
-from tests.confirm_server import ConfirmServer, bearer
+from tests.confirm_core import Clock
+from tests.confirm_server import ConfirmServer, bearer, confirm_server
 from tests.tables import table
 
 CLASSES = ("stranger", "agent", "approver", "session")
@@ -169,6 +172,21 @@ def test_wrong_login_is_refused(server: ConfirmServer, given: dict[str, str]) ->
     answer = server.post("/login", body=body, page=True, headers={"Origin": server.page_url})
     assert answer.status_code == 401
     assert "set-cookie" not in answer.headers
+
+
+def test_guessed_credentials_are_in_the_audit_and_cannot_fill_it(tmp_path: Path) -> None:
+    clock = Clock()
+    with confirm_server(tmp_path, clock=clock) as server:
+        server.get("/confirmations", "jmk_guess")
+        page: dict[str, Any] = {"page": True, "headers": {"Origin": server.page_url}}
+        for number in range(5):
+            body = {"name": "ann", "key": f"jmk_guess_{number}"}
+            server.post("/login", body=body, **page)
+        clock.forward(60)
+        server.post("/links/open", body={"link": "jml_guess"}, **page)
+        refused = server.audit("refused")
+    assert {entry.actor for entry in refused} == {"stranger"}
+    assert [entry.about["at"] for entry in refused] == ["GET /confirmations", "POST /links/open"]
 
 
 def test_page_routes_are_absent_on_the_agents_port(server: ConfirmServer) -> None:
