@@ -77,7 +77,8 @@ class ConfirmServer:
 
     def login_link(self, name: str) -> str:
         """A one-time link that logs an approver in."""
-        return f"{self.page_url}/open#{self.service.signing.login_link(name)}"
+        with self.store.confirmations.writing(time.time()) as ledger:
+            return f"{self.page_url}/open#{credentials.add_link(ledger, name, by='test')}"
 
     def _secret(self, name: str, add: Callable[..., tuple[Credential, str]]) -> str:
         with self._making:
@@ -194,7 +195,6 @@ def confirm_server(
     heartbeat_s: float = HEARTBEAT_S,
     clock: Callable[[], float] = time.time,
     on_new: Callable[[Confirmation], None] | None = None,
-    on_settled: Callable[[Confirmation], None] | None = None,
     kind: type[Service] = Service,
     **options: Any,
 ) -> Iterator[ConfirmServer]:
@@ -214,9 +214,8 @@ def confirm_server(
             look_s=LOOK_S,
         )
         service.on_new = on_new or service.on_new
-        service.on_settled = on_settled or service.on_settled
         chosen = ServiceOptions(
-            **{"files": home, "policy": file, "port": 0, "page_port": 0, **options}
+            **{"files": home, "policy": str(file), "port": 0, "page_port": 0, **options}
         )
         serving = ConfirmationServer(service, chosen, anonymous=anonymous, heartbeat_s=heartbeat_s)
         with serving.in_thread():

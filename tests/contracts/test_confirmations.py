@@ -267,9 +267,10 @@ class TestCredentials:
 
     def test_a_link_is_spent_once(self, store: Store) -> None:
         with store.confirmations.writing(NOW) as ledger:
+            ledger.add(self.person("n", kind="link"), secret_digest="d")
             assert [ledger.spend_link("n") for _ in range(2)] == [True, False]
         with store.confirmations.writing(NOW) as ledger:
-            assert [ledger.spend_link(nonce) for nonce in ("n", "m")] == [False, True]
+            assert [ledger.spend_link(id_) for id_ in ("n", "m")] == [False, False]
 
 
 class TestAudit:
@@ -329,16 +330,16 @@ class TestTwoServices:
             ):
                 ann = one.approver("ann")
                 card = await one.ask()
-                listening = two.service.changes()
-                heard = asyncio.ensure_future(anext(listening))
-                waiting = asyncio.create_task(two.service.wait(card.id, 30))
-                await asyncio.sleep(0)
-                await one.approve(card, ann)
-                waited = await waiting
+                with two.service.listener() as changes:
+                    waiting = asyncio.create_task(two.service.wait(card.id, 30))
+                    await asyncio.sleep(0)
+                    await one.approve(card, ann)
+                    waited = await waiting
+                    heard = await asyncio.wait_for(changes.get(), LONGEST_S)
                 assert waited is not None
                 assert (waited.status, waited.settled_by) == ("approved", "ann")
-                assert (await asyncio.wait_for(heard, LONGEST_S)).id == card.id
-                await listening.aclose()  # type: ignore[attr-defined]
+                assert heard is not None
+                assert heard.id == card.id
                 by = one.agent("builder")
                 redeemed = [
                     await core.service.redeem(card.id, by, card.digest) for core in (two, one)

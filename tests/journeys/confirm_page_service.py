@@ -106,7 +106,9 @@ def running_page(folder: Path) -> Iterator[ConfirmationPage]:
             lambda: POLICY,
             clock=lambda: pages[0].clock() if pages else time.time(),
         )
-        options = ServiceOptions(files=folder, policy=folder / "none.toml", port=0, page_port=0)
+        options = ServiceOptions(
+            files=folder, policy=str(folder / "none.toml"), port=0, page_port=0
+        )
         with ConfirmationServer(service, options).in_thread() as serving:
             pages.append(ConfirmationPage(serving, service, keys))
             try:

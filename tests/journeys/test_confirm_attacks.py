@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from tests.confirm_core import EVERYTHING, Core, confirm_core, refused_as
-from tests.tables import table
 
 from journeyman.agent.dispatch import Dispatch
 from journeyman.agent.tools.tool import Invocation, Result, Tool, worked
 from journeyman.agent.tools.toolbox import Toolbox
 from journeyman.confirm import credentials
-from journeyman.confirm.notices.text import confirmation_notice
 from journeyman.confirm.policy import Policy, Rule
 from journeyman.gate.decision import ApprovalRequest
 from journeyman.gate.gate import Gate
@@ -136,24 +134,6 @@ def test_other_spellings_share_the_rate_limit(tmp_path: Path) -> None:
             assert refused_as(await core.submit(action=action)) == "over_limit"
 
     run(tmp_path, work, Policy(rate_limit=2))
-
-
-@table(
-    ("details", "whole"),
-    [({"n": 1}, True), ({"note": "x" * 5000, "n": 1}, False), ({"password": "rm -rf /"}, False)],
-    ids=["complete", "cut", "hidden"],
-)
-def test_incomplete_notice_has_no_approve_button(
-    tmp_path_factory: pytest.TempPathFactory, details: dict[str, Any], whole: bool
-) -> None:
-    folder = tmp_path_factory.mktemp("row")
-
-    async def work(core: Core) -> None:
-        card = await core.ask(details=details)
-        text = confirmation_notice(card, page_link="http://p/", audit_head="1:aa")
-        assert text.is_complete_within(3600) is whole
-
-    run(folder, work)
 
 
 def test_symlink_changed_during_the_decision_is_not_followed(tmp_path: Path) -> None:

@@ -502,8 +502,8 @@ class TestServe:
                 assert is_refused(nobody)
                 token = command.json("confirm", "token", "add", "builder")["token"]
                 with ConfirmClient(url, token) as agent:
-                    card = agent.request("wave", "Hello")
-                following = pool.submit(follow, f"{url}/confirm/{card.id}/events", token)
+                    agent.request("wave", "Hello")
+                following = pool.submit(follow, f"{url}/inbox/events", key)
                 assert listening.wait(LONGEST_S)
             assert following.result(LONGEST_S)[0] == "event: confirmation"
         with (

@@ -26,6 +26,7 @@ from tests.journeys.confirm_page_payloads import PAYLOADS
 from tests.journeys.confirm_page_service import ConfirmationPage, running_page
 from tests.tables import table
 
+from journeyman.confirm import credentials
 from journeyman.text.display import is_hidden, visible
 
 pytestmark = pytest.mark.skipif(not chromium(), reason="Chromium is not installed")
@@ -612,7 +613,8 @@ def test_login_link_logs_in_and_notice_link_opens_the_card(
     served: ConfirmationPage, opens: Opens
 ) -> None:
     stranger = opens("")
-    stranger.page.goto(f"{served.url}/open#{served.service.signing.login_link('bo')}")
+    link = served.service.write(credentials.add_link, "bo")
+    stranger.page.goto(f"{served.url}/open#{link}")
     expect(stranger.page.locator(".me")).to_have_text("bo")
     card = served.ask("by_link")
     anna = opens("anna")

@@ -35,8 +35,7 @@ from journeyman import Journeyman
 from journeyman.confirm.audit import read_head, verify
 from journeyman.confirm.client import ConfirmClient
 from journeyman.confirm.decisions import decide
-from journeyman.confirm.notices.dispatch import Notifier
-from journeyman.confirm.notices.text import confirmation_notice
+from journeyman.confirm.notices import Notifier, confirmation_notice
 from journeyman.confirm.policy import Policy, Rule
 from journeyman.confirm.requests import expire_due
 from journeyman.confirm.schemas import Accepted, Ballot
@@ -121,7 +120,7 @@ def test_story_02_agent_text_cannot_deceive(server: ConfirmServer) -> None:
     notice = confirmation_notice(
         server.card(card["id"]), page_link="http://page/", audit_head="1:aa"
     )
-    text = notice.plain()
+    text = notice.body()
     for word in ("Harmless", "Approved", "alert(1)", "evil.example", "8mhidden", "channel"):
         lines = [line for line in text.split("\n") if word in line]
         assert lines
@@ -205,7 +204,7 @@ class TestStory05SelfApproval:
         self, server: ConfirmServer
     ) -> None:
         """Programs of the same user can still read them: run the service as another user."""
-        for name in ("confirm.key", "confirm.anchor", "journeyman.db"):
+        for name in ("confirm.anchor", "journeyman.db"):
             assert stat.S_IMODE((server.home / name).stat().st_mode) == 0o600
 
 
@@ -263,7 +262,7 @@ def test_story_08_invisible_text(server: ConfirmServer) -> None:
     assert all(f"\\u{{{ord(each):x}}}" in visible(text) for each in hiding)
     notice = confirmation_notice(
         server.card(card["id"]), page_link="http://p/", audit_head=""
-    ).plain()
+    ).body()
     assert not (set(hiding) - {"\n"}) & set(visible(text) + notice)
     assert visible("שלום مرحبا") == "שלום مرحبا"
 
@@ -628,7 +627,7 @@ class TestStory12Restart:
         with Store(f"sqlite:///{home / 'journeyman.db'}") as store:
             known = store.confirmations
             service = Service(known, home, lambda: EVERYTHING, clock=Clock())
-            notifying = Notifier(service, known, (box.url("ok"),), lambda: "http://page")
+            notifying = Notifier(service, (box.url("ok"),), lambda: "http://page")
             await service.start()
             notifying.start()
             core = Core(service, store, Clock())
@@ -819,7 +818,7 @@ def test_story_16_notices_and_audit_contain_no_secrets(tmp_path: Path) -> None:
         told: list[str] = []
         card = await core.ask(details=details, description=f"Use {secret}, please.")
         notice = confirmation_notice(card, page_link="http://p/", audit_head="1:aa")
-        told += [notice.title, notice.plain(), notice.markdown()]
+        told += [notice.title, notice.body(), notice.body(is_markdown=True)]
         ann = core.approver("ann")
         await core.approve(card, ann)
         await core.redeem(card)
@@ -842,7 +841,7 @@ class TestStory17NoticeFailure:
         async def work(urls: tuple[str, ...]) -> Confirmation:
             with Store(f"sqlite:///{tmp_path / 'journeyman.db'}") as store:
                 service = Service(store.confirmations, tmp_path, lambda: EVERYTHING)
-                notifying = Notifier(service, store.confirmations, urls, lambda: "http://page")
+                notifying = Notifier(service, urls, lambda: "http://page")
                 await service.start()
                 notifying.start()
                 clock = Clock(time.time())

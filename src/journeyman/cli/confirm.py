@@ -123,9 +123,7 @@ def _add_token(journeyman: Journeyman, *, name: str, owner: str) -> dict[str, An
 @number("--telegram NUMBER", "Telegram user id; the person can then decide with buttons there.")
 def _add_approver(journeyman: Journeyman, *, name: str, telegram: int | None) -> dict[str, Any]:
     """Create an account for NAME. The key is shown only once."""
-    credential, secret = journeyman.confirmations.add_approver(
-        name, telegram_id=telegram, by=operator_name()
-    )
+    credential, secret = journeyman.confirmations.add_approver(name, telegram, operator_name())
     return {"credential": credential, "key": secret}
 
 

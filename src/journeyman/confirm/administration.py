@@ -12,12 +12,10 @@ from msgspec import Struct
 
 from journeyman.confirm import credentials
 from journeyman.confirm.audit import Anchor, export_lines, read_head, verify
-from journeyman.confirm.credentials import Signing, read_key
 from journeyman.confirm.policy import Policy, read_policy
 from journeyman.confirm.schemas import Verified
-from journeyman.confirm.service_options import ServiceOptions
+from journeyman.confirm.service_options import ServiceOptions, missing_part_error
 from journeyman.records.confirmation import Confirmation, Credential, CredentialKind
-from journeyman.records.errors import MissingPart
 from journeyman.store.confirmations import Confirmations
 from journeyman.store.ledger import Ledger
 
@@ -80,13 +78,12 @@ class Administration:
     add_agent = _writes(credentials.add_agent)
     add_approver = _writes(credentials.add_approver)
     revoke_credential = _writes(credentials.revoke)
-    _note_login_link = _writes(credentials.note_login_link)
+    _add_link = _writes(credentials.add_link)
 
     def login_link(self, name: str, by: str = "setup", page_url: str = "") -> str:
         """Return a link that logs an approver in once, within 15 minutes."""
-        self._note_login_link(name, by)
-        signing = Signing(read_key(self.options.files / "confirm.key"))
-        return f"{page_url or self.options.shown_page_url}/open#{signing.login_link(name)}"
+        secret = self._add_link(name, by)
+        return f"{page_url or self.options.shown_page_url}/open#{secret}"
 
     def credentials(self, kind: CredentialKind) -> Sequence[Credential]:
         """Return agents or approvers, newest first, including revoked ones."""
@@ -143,17 +140,12 @@ class Administration:
         """Return a server with its service, notifier and bound ports, and a function to call on its
         event loop once it answers. Raise what `bind` and the notification settings raise.
         """
-        try:
-            from journeyman.confirm.notices.dispatch import Notifier  # noqa: PLC0415
+        with missing_part_error():
+            from journeyman.confirm.notices import Notifier  # noqa: PLC0415
             from journeyman.confirm.server.daemon import ConfirmationServer  # noqa: PLC0415
             from journeyman.confirm.service import Service  # noqa: PLC0415
-        except ImportError as missing:
-            raise MissingPart(
-                f"Serving confirmations needs packages that are not installed ({missing}). "
-                "Install them with: pip install 'journeyman[confirm]'"
-            ) from missing
-        options, file = self.options, self.options.policy
-        is_required = options.policy_required
+        options, file = self.options, self.options.policy_file
+        is_required = bool(options.policy)
 
         def policy() -> Policy:
             # A file that existed must not disappear, because its rules would disappear with it.
@@ -175,7 +167,7 @@ class Administration:
             )
 
         service = Service(self.confirmations, options.files, policy, clock=self._clock)
-        notifier = Notifier(service, self.confirmations, options.notify, page_url, terminal)
+        notifier = Notifier(service, options.notify, page_url, terminal)
         serving = ConfirmationServer(service, options, anonymous=anonymous, ending=notifier.stop)
         serving.bind()
         login = self._first_login(page_url()) if with_login else None

@@ -4,7 +4,7 @@ the event loop; other threads call `publish`.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from journeyman.records.confirmation import Confirmation
@@ -62,9 +62,3 @@ class Hub:
             for key in (card.id, ""):
                 for changes in self._listeners.get(key, ()):
                     changes.put_nowait(card if changes.qsize() < _MAX_BACKLOG else None)
-
-
-async def until_none(changes: Listener) -> AsyncIterator[Confirmation]:
-    """Yield the changes that a listener receives, until it is ended."""
-    while (card := await changes.get()) is not None:
-        yield card

@@ -5,7 +5,7 @@ approver's key, for people who decide. Programs with an event loop call it in a 
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import httpx2
@@ -29,6 +29,7 @@ from journeyman.text.display import visible
 PATIENCE_S = 10.0
 """How long the service may take to answer."""
 _MAX_POLL_S = 30.0
+_CANCELLABLE_POLL_S = 1.0
 _PAUSE_S = 1.0
 """Pause between attempts to reach the service."""
 _EARLY_S = 0.1
@@ -196,15 +197,15 @@ class ConfirmClient:
         self, /, id_: str, digest: str, *, details: Details | None = None, **options: str
     ) -> Card:
         """Approve what `digest` identifies; with `details`, approve these instead. `reason` and
-        `typed` are as in `Approval`.
+        `typed` are as in `Decision`.
         """
         changed = None if details is None else _as_json(details)
-        body = schemas.Approval(digest=digest, details=changed, **options)
+        body = schemas.Decision(digest=digest, edited=changed, **options)
         return self._call(Card, "POST", _path(id_, "/approve"), body)
 
     def deny(self, id_: str, *, reason: str = "", digest: str = "") -> Card:
         """Deny a request."""
-        body = schemas.Denial(reason=reason, digest=digest)
+        body = schemas.Decision(reason=reason, digest=digest)
         return self._call(Card, "POST", _path(id_, "/deny"), body)
 
     def whitelist(self) -> Sequence[schemas.ListedEntry]:
@@ -242,19 +243,28 @@ class ConfirmClient:
         query: dict[str, Any] = {"limit": limit, "before": before, "confirmation": confirmation}
         return self._call(schemas.AuditPage, "GET", "/audit", **query).audit
 
-    def wait(self, asked: Card | str, timeout_s: float | None = None) -> Card:
+    def wait(
+        self,
+        asked: Card | str,
+        timeout_s: float | None = None,
+        *,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Card:
         """Wait until a card is decided. If the service is unreachable, retry until the card
-        expires, then raise ServiceUnavailable. After `timeout_s`, return the card unchanged: still
-        pending, because no one has decided.
+        expires, then raise ServiceUnavailable. After `timeout_s`, or once `cancelled` says so,
+        return the card unchanged: still pending, because no one has decided.
         """
         card = asked if isinstance(asked, Card) else self.get(asked)
         began = time.monotonic()
         # From the time it has left, not from its date: the clocks of two machines may differ.
         expires = began + card.expires_in_s
         ends = min(expires + _GIVE_UP_S, began + (math.inf if timeout_s is None else timeout_s))
+        poll_s = _MAX_POLL_S if cancelled is None else _CANCELLABLE_POLL_S
         while card.status == "pending" and (left := ends - time.monotonic()) > 0:
+            if cancelled is not None and cancelled():
+                break
             sent = time.monotonic()
-            wait_s = min(left, _MAX_POLL_S, max(expires - sent, 0.0) + _EXPIRY_GRACE_S)
+            wait_s = min(left, poll_s, max(expires - sent, 0.0) + _EXPIRY_GRACE_S)
             try:
                 card = self.get(card.id, wait_s=wait_s)
             except ServiceUnavailable:
@@ -288,24 +298,27 @@ class ConfirmClient:
         action: str,
         description: str,
         details: Details | None = None,
-        *,
-        take_edits: bool = False,
+        on_waiting: Callable[[Card], None] = lambda _: None,
+        cancelled: Callable[[], bool] | None = None,
         **options: Any,
     ) -> Answer:
         """Request, wait and redeem; options are those of `request`. Only a redeemed approval is a
-        yes; everything else, including any error, is a no. With `take_edits` the caller must run
-        `answer.grant.details`, which a person may have changed; without it, an approval with
-        changes is a no.
+        yes; everything else, including any error and an approval with changes, is a no.
+        `on_waiting` gets a card that a person has to decide on, and `cancelled` ends the wait.
         """
         card: Card | None = None
         try:
             card = self.request(action, description, details, **options)
-            card = self.wait(card)
+            if card.status == "pending":
+                on_waiting(card)
+                card = self.wait(card, cancelled=cancelled)
+            if card.status == "pending":
+                card = self.cancel(card.id, reason="the agent was stopped")
             why = _OTHER_REQUEST
             requested = (action, description, options.get("session_key", ""))
             if (card.action, card.description, card.session_key) == requested:
                 why = "" if card.is_approved else card.outcome
-            if not why and card.edited is not None and not take_edits:
+            if not why and card.edited is not None:
                 changed = msgspec.json.encode(card.approved_details).decode()
                 why = visible(
                     f"{card.settled_by or 'A person'} approved it with other parameters: "
@@ -314,7 +327,7 @@ class ConfirmClient:
             if why:
                 return Answer(approved=False, card=card, why=why)
             # The details as they are now: what changed during the wait was not approved.
-            grant = self.redeem(card, card.approved_details if take_edits else details or {})
+            grant = self.redeem(card, details or {})
         except JourneymanError as error:
             return Answer(approved=False, card=card, why=str(error))
         return Answer(approved=True, card=card, grant=grant)

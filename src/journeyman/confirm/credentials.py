@@ -1,28 +1,28 @@
-"""Tokens of agents, keys of approvers, sessions, and signed links to the page. Of secrets only
-digests are stored. Links are signed with a key in the home folder.
+"""Tokens of agents, keys of approvers, sessions, and links that log in. Of secrets only digests are
+stored.
 """
 
 import hashlib
 import re
 import secrets
-import tempfile
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from itsdangerous import BadData, URLSafeTimedSerializer
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from journeyman.confirm.schemas import LoggedIn
 from journeyman.records.confirmation import Credential, CredentialKind, Refusal
-from journeyman.records.errors import OutsideProblem, WrongInput
+from journeyman.records.errors import WrongInput
 from journeyman.store.ledger import Ledger
 
 SESSION_S = 12 * 3_600.0
 LOGIN_LINK_S = 900
 
-_PREFIXES: dict[CredentialKind, str] = {"agent": "jma_", "approver": "jmk_", "session": "jms_"}
+_PREFIXES: dict[CredentialKind, str] = {
+    "agent": "jma_",
+    "approver": "jmk_",
+    "session": "jms_",
+    "link": "jml_",
+}
 """Prefixes by which people and scanners recognise a leaked secret."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _SETUP = "setup"
@@ -123,7 +123,7 @@ def _store(
 
 
 def revoke(ledger: Ledger, kind: CredentialKind, name: str, by: str = _SETUP) -> Credential:
-    """Revoke a credential, and with an approver's key their sessions."""
+    """Revoke a credential, and with an approver's key their sessions and links."""
     revoked = replace(_get_credential(ledger, kind, name), revoked_at=ledger.now)
     ledger.save(revoked)
     if kind == "approver":
@@ -132,9 +132,12 @@ def revoke(ledger: Ledger, kind: CredentialKind, name: str, by: str = _SETUP) ->
     return revoked
 
 
-def note_login_link(ledger: Ledger, name: str, by: str) -> None:
-    """Record that a link was created that logs an approver in."""
-    ledger.note("link_made", by, approver=_get_credential(ledger, "approver", name).name)
+def add_link(ledger: Ledger, name: str, by: str = _SETUP) -> str:
+    """Return the secret of a link that logs an approver in once, within 15 minutes."""
+    approver, secret = _get_credential(ledger, "approver", name).name, _new_secret("link")
+    _store(ledger, "link", approver, secret, expires_at=ledger.now + LOGIN_LINK_S)
+    ledger.note("link_made", by, approver=approver)
+    return secret
 
 
 def _get_credential(ledger: Ledger, kind: CredentialKind, name: str) -> Credential:
@@ -153,15 +156,15 @@ def log_in(ledger: Ledger, name: str, key: Credential | None) -> LoggedIn | Refu
     return _open_session(ledger, name, "key") if is_right else _WRONG_LOGIN
 
 
-def open_link(ledger: Ledger, link: "Link | None") -> LoggedIn | Refusal:
+def open_link(ledger: Ledger, link: Credential | None) -> LoggedIn | Refusal:
     """Open a session for the approver of a one-time link."""
-    if link is None or not ledger.spend_link(link.nonce):
+    if link is None or not ledger.spend_link(link.id):
         return Refusal(
             "unauthenticated",
             "This link was already used, has expired, or is not valid. Log in with your name and "
             "key instead.",
         )
-    return _open_session(ledger, link.approver, "link")
+    return _open_session(ledger, link.name, "link")
 
 
 def _open_session(ledger: Ledger, name: str, how: str) -> LoggedIn | Refusal:
@@ -179,57 +182,3 @@ def log_out(ledger: Ledger, session: Credential) -> None:
     if session.kind == "session":
         ledger.save(replace(session, revoked_at=ledger.now))
         ledger.note("logged_out", actor_of(session), session=session.id)
-
-
-class Link(Struct, frozen=True, kw_only=True):
-    """A one-time login: whom it logs in."""
-
-    nonce: str
-    approver: str
-
-
-class Signing:
-    """Creates and reads links signed with one key."""
-
-    def __init__(self, key: str) -> None:
-        options = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
-        self._links = URLSafeTimedSerializer(key, salt="journeyman.link", signer_kwargs=options)
-        self._key = key.encode()
-
-    def button_key(self) -> bytes:
-        """Return the key that seals chat buttons, derived so that the signing key stays here."""
-        return hashlib.sha256(b"journeyman.button:" + self._key).digest()
-
-    def login_link(self, approver: str) -> str:
-        link = Link(nonce=secrets.token_hex(16), approver=approver)
-        return str(self._links.dumps(asdict(link)))
-
-    def read_link(self, token: str) -> Link | None:
-        """Return what a link opens, or None if its signature is wrong or it is too old."""
-        try:
-            return Link(**self._links.loads(token, max_age=LOGIN_LINK_S))
-        except BadData:
-            return None
-
-
-def read_key(path: Path) -> str:
-    """Return the key in this file. A missing file is created, readable only by its owner."""
-    try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Written to a temporary file and linked into place, so that no process reads half a
-            # key, and the first key stays.
-            with tempfile.NamedTemporaryFile(dir=path.parent) as temporary:
-                temporary.write(secrets.token_hex(32).encode())
-                temporary.flush()
-                with suppress(FileExistsError):
-                    path.hardlink_to(temporary.name)
-        key, problem = path.read_text(encoding="ascii").strip(), "it is too short"
-    except (OSError, UnicodeDecodeError) as error:
-        key, problem = "", str(error)
-    if len(key) < 64:
-        raise OutsideProblem(
-            f"The key {path} for links cannot be read or created: {problem}. Fix its permissions, "
-            "or move it away: a new one is created, and open links become invalid."
-        )
-    return key

@@ -22,7 +22,6 @@ _REQUEST_TYPE = "journeyman.request.v1"
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 MAX_BYTES = 64 * 1024 * 1024
-MAX_FILES = 16
 
 
 def canonical(value: object) -> bytes:
@@ -72,41 +71,31 @@ def _sha256(value: Mapping[str, object]) -> str:
     return "sha256:" + hashlib.sha256(canonical(value)).hexdigest()
 
 
-def file_digests(
-    details: Mapping[str, Any], file_params: Iterable[str], *, max_bytes: int = MAX_BYTES
-) -> dict[str, str]:
+def file_digests(details: Mapping[str, Any], file_params: Iterable[str]) -> dict[str, str]:
     """Return the digests of the files that parameters name, by path. A missing parameter names
     none. Raise WrongInput for anything but the absolute path of a readable file.
     """
     digests: dict[str, str] = {}
-    left = max_bytes
     for name in file_params:
         value = details.get(name)
-        paths = value if isinstance(value, list) else [] if value is None else [value]
-        for path in paths:
+        for path in value if isinstance(value, list) else [] if value is None else [value]:
             try:
-                if path not in digests:
-                    content = _read_file(path, left if len(digests) < MAX_FILES else 0)
-                    digests[path] = "sha256:" + hashlib.sha256(content).hexdigest()
-                    left -= len(content)
+                digests[path] = _file_digest(path)
             except (OSError, ValueError, TypeError) as error:
                 raise WrongInput(
                     f"The parameter {name!r} cannot be bound to the content of {path!r}, as the "
-                    f"policy requires: {error}. Pass the absolute path of a file, or a list of up "
-                    f"to {MAX_FILES} with {MAX_BYTES // 1_048_576} MB in total."
+                    f"policy requires: {error}. Pass the absolute path of a file, or a list."
                 ) from error
     return digests
 
 
-def _read_file(path: object, max_bytes: int) -> bytes:
+def _file_digest(path: object) -> str:
     if not isinstance(path, str) or not Path(path).is_absolute():
         raise TypeError("it is not an absolute path")
     # A pipe or a device must not block the service.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is not a regular file")
-        content = file.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise ValueError("it is too large, or there are too many files")
-    return content
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            raise ValueError(f"it is not a regular file of up to {MAX_BYTES // 1_048_576} MB")
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

@@ -1,15 +1,13 @@
 """Builds the parts of confirmations from the settings: administration, client, approver."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from journeyman.confirm.service_options import ServiceOptions, missing_part_error
 from journeyman.gate.decision import ApprovalRequest, Approver, Notify
-from journeyman.records.errors import JourneymanError, MissingPart
+from journeyman.records.errors import JourneymanError
 from journeyman.settings import Settings
 from journeyman.store.store import Store
 
@@ -17,38 +15,19 @@ if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
     from journeyman.confirm.client import ConfirmClient
     from journeyman.confirm.schemas import Card
-    from journeyman.confirm.service_options import ServiceOptions
-
-_POLL_S = 1.0
-"""How often a waiting agent checks whether it was stopped."""
-_EXPIRY_GRACE_S = 5.0
-"""How long after its deadline a card is certainly expired."""
 
 
 def administration(
     settings: Settings, store: Store, clock: Callable[[], float]
 ) -> "Administration":
     """Return the administration of confirmations on this machine."""
-    with _missing_part_error():
+    with missing_part_error():
         from journeyman.confirm.administration import Administration  # noqa: PLC0415
     return Administration(store.confirmations, _options(settings), clock)
 
 
-def _options(settings: Settings) -> "ServiceOptions":
-    from journeyman.confirm.service_options import ServiceOptions  # noqa: PLC0415
-
-    values, home = asdict(settings.confirm), settings.home
-    policy = values.pop("policy")
-    return ServiceOptions(
-        files=home,
-        policy=Path(policy).expanduser() if policy else home / "confirm.toml",
-        policy_required=bool(policy),
-        **{
-            name: value
-            for name, value in values.items()
-            if name in ServiceOptions.__struct_fields__
-        },
-    )
+def _options(settings: Settings) -> ServiceOptions:
+    return ServiceOptions(files=settings.home, **asdict(settings.confirm))
 
 
 def client(settings: Settings, credential: str, *, url: str = "") -> "ConfirmClient":
@@ -56,7 +35,7 @@ def client(settings: Settings, credential: str, *, url: str = "") -> "ConfirmCli
     be empty: a service can accept requests without a token. Without a configured address, the
     service is at `url`, by default on its usual port.
     """
-    with _missing_part_error():
+    with missing_part_error():
         from journeyman.confirm.client import ConfirmClient  # noqa: PLC0415
     address = settings.confirm.url or url or _options(settings).agents_url
     return ConfirmClient(address, credential)
@@ -68,46 +47,28 @@ def service_approver(settings: Settings, workspace: str, notify: Notify) -> Appr
     """
 
     def ask(request: ApprovalRequest) -> bool | None:
+        details = {"arguments": request.arguments, "workspace": workspace, "rule": request.rule}
         try:
             with client(settings, settings.confirm.token) as service:
-                return _ask_service(service, request, workspace, notify)
+                answer = service.ask(
+                    request.tool,
+                    request.reason,
+                    details,
+                    session_key=request.session,
+                    on_waiting=_tell_waiting,
+                    cancelled=request.cancelled,
+                )
         except JourneymanError as error:
             notify(str(error))
             return None
+        if answer:
+            return True
+        notify(answer.why)
+        card = answer.card
+        is_no = card is not None and (card.status == "denied" or card.edited is not None)
+        return False if is_no else None
+
+    def _tell_waiting(card: "Card") -> None:
+        notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
 
     return ask
-
-
-def _ask_service(
-    service: "ConfirmClient", request: ApprovalRequest, workspace: str, notify: Notify
-) -> bool | None:
-    details = {"arguments": request.arguments, "workspace": workspace, "rule": request.rule}
-    card: Card = service.request(request.tool, request.reason, details, session_key=request.session)
-    if card.status == "pending":
-        notify(f"Waiting for a person to decide on {card.short_id}: {card.page_url}")
-    until = time.monotonic() + card.expires_in_s + _EXPIRY_GRACE_S
-    while card.status == "pending" and time.monotonic() < until and not request.cancelled():
-        card = service.wait(card, timeout_s=_POLL_S)
-    if card.status == "pending":
-        service.cancel(card.id, reason="the agent was stopped")
-        return None
-    if not card.is_approved:
-        notify(card.outcome)
-        return False if card.status == "denied" else None
-    if card.edited is not None:
-        notify("It was approved with other arguments. The agent has to request these itself.")
-        return False
-    service.redeem(card, details)
-    return True
-
-
-@contextmanager
-def _missing_part_error() -> Iterator[None]:
-    """Turn an ImportError into MissingPart, which says what to install."""
-    try:
-        yield
-    except ImportError as error:
-        raise MissingPart(
-            f"Confirmations need packages that are not installed ({error}). Install them with: "
-            "pip install 'journeyman[confirm]'"
-        ) from error

@@ -30,9 +30,7 @@ NEVER_BYPASS = (
 
 CHANNELS: tuple[Channel, ...] = ("page", "api", "telegram")
 CRITICAL_CHANNELS: tuple[Channel, ...] = ("page", "api")
-"""A button in a chat requires no login, so it cannot approve critical actions unless a rule says
-so."""
-
+"""A button in a chat needs no login, so it approves critical actions only if a rule says so."""
 
 # Syntax of other pattern languages is rejected, because it would silently match nothing.
 _Pattern = Annotated[str, Meta(pattern=r"^(\*|[^\[\]{}!|]*[^\W_][^\[\]{}!|]*)$")]
@@ -120,16 +118,10 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict
             why = f"{name} can never be bypassed" + (f"; {why}" if number else "")
             if not TIERS[rule.tier].is_strict:
                 # Drop what makes the lesser rule easier to satisfy.
-                rule = replace(
-                    rule,
-                    tier="critical",
-                    channels=tuple(name for name in rule.channels if name in CRITICAL_CHANNELS),
-                    self_approval=None,
-                )
-        is_strict = TIERS[rule.tier].is_strict
-        resolved: dict[str, Any] = {
-            "channels": rule.channels or (CRITICAL_CHANNELS if is_strict else CHANNELS)
-        }
+                channels = tuple(name for name in rule.channels if name in CRITICAL_CHANNELS)
+                rule = replace(rule, tier="critical", channels=channels, self_approval=None)
+        defaults = CRITICAL_CHANNELS if TIERS[rule.tier].is_strict else CHANNELS
+        resolved: dict[str, Any] = {"channels": rule.channels or defaults}
         if rule.self_approval is None:
             resolved["self_approval"] = self.self_approval
         return EffectiveRule(**asdict(rule) | resolved, why=why)

@@ -9,7 +9,7 @@ from journeyman.confirm.audit import audited_details
 from journeyman.confirm.credentials import actor_of, may_decide
 from journeyman.confirm.digest import digest_of, file_digests, fingerprint_of
 from journeyman.confirm.policy import Policy, spellings_of
-from journeyman.confirm.schemas import Accepted, Granted, LimitState
+from journeyman.confirm.schemas import Accepted, Granted
 from journeyman.confirm.whitelist import entry_for
 from journeyman.records.confirmation import (
     TIERS,
@@ -150,7 +150,7 @@ def _accept(
     key = ("", counted_as, "asked") if asks_person else (submission.requester, counted_as)
     recent = ledger.times(*key)
     limit = policy.rate_limit_of(rule) if asks_person else policy.automatic_limit_of(rule)
-    replay = _replay(ledger, submission, fingerprint, actor, _limit_state(ledger, recent, limit))
+    replay = _replay(ledger, submission, fingerprint, actor)
     if replay is not None:
         return replay
     if TIERS[rule.tier].is_forbidden:
@@ -159,13 +159,12 @@ def _accept(
     is_host = asks_person and submission.requester.partition("@")[0] in HOSTS
     if len(recent) >= limit and not (is_host and rule.rate_limit is None):
         return _over_limit(recent, limit, f"for {submission.action} ")
-    state = _limit_state(ledger, [*recent, ledger.now], limit)
     if twin is not None:
         # Identical requests share one card, so that a person is asked once.
         card = replace(twin, submissions=twin.submissions + 1)
         about: dict[str, Any] = {"submissions": card.submissions, "counted_as": counted_as}
         ledger.record("shared", actor, card, **about)
-        return Accepted(confirmation=card, shared=True, limit=state)
+        return Accepted(confirmation=card, shared=True)
     asked_times = ledger.times(submission.requester)
     if asks_person and not is_host and len(asked_times) >= policy.requester_limit:
         return _over_limit(asked_times, policy.requester_limit, "")
@@ -183,7 +182,7 @@ def _accept(
     ledger.record("submitted", actor, card, **audited)
     if not asks_person:
         card = _approve_automatically(ledger, policy, card, entry)
-    return Accepted(confirmation=card, limit=state)
+    return Accepted(confirmation=card)
 
 
 def _waiting_twin(ledger: Ledger, fingerprint: str) -> Confirmation | None:
@@ -195,7 +194,7 @@ def _waiting_twin(ledger: Ledger, fingerprint: str) -> Confirmation | None:
 
 
 def _replay(
-    ledger: Ledger, submission: Submission, fingerprint: str, actor: str, limit: LimitState
+    ledger: Ledger, submission: Submission, fingerprint: str, actor: str
 ) -> Accepted | Refusal | None:
     """Return the answer to a request that was sent before under its idempotency key, if any."""
     key = submission.idempotency_key
@@ -212,7 +211,7 @@ def _replay(
     if refusal is not None:
         return refusal
     ledger.note("replayed", actor, card.id)
-    return Accepted(confirmation=card, replayed=True, limit=limit)
+    return Accepted(confirmation=card, replayed=True)
 
 
 def _approve_automatically(
@@ -228,11 +227,6 @@ def _approve_automatically(
     details = audited_details(card.details)
     ledger.record("auto_approved", by, card, digest=card.digest, details=details, reason=reason)
     return card
-
-
-def _limit_state(ledger: Ledger, recent: list[float], limit: int) -> LimitState:
-    first = recent[0] if recent else ledger.now
-    return LimitState(limit=limit, remaining=max(0, limit - len(recent)), reset_at=first + WINDOW_S)
 
 
 def _over_limit(recent: list[float], limit: int, scope: str) -> Refusal:

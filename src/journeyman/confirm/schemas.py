@@ -49,14 +49,6 @@ def to_schema(record: object, kind: type[Schema]) -> Schema:
 # Results of the operations of the service. A refusal is `records.Refusal`.
 
 
-class LimitState(Struct, frozen=True, kw_only=True):
-    """What is left of a limit, and when the next request becomes possible again."""
-
-    limit: int
-    remaining: int
-    reset_at: float
-
-
 class Accepted(Struct, frozen=True, kw_only=True):
     """An accepted submission: a new card, one that joins an identical waiting card (`shared`), or a
     repetition of the same request (`replayed`).
@@ -65,23 +57,11 @@ class Accepted(Struct, frozen=True, kw_only=True):
     confirmation: Confirmation
     shared: bool = False
     replayed: bool = False
-    limit: LimitState
 
     @property
     def is_new(self) -> bool:
         """Whether people have to be notified."""
         return self.confirmation.status == "pending" and not (self.shared or self.replayed)
-
-
-class Ballot(Struct, frozen=True, kw_only=True):
-    """A person's decision as received. `digest` identifies what the person saw."""
-
-    choice: VoteChoice
-    digest: str = ""
-    reason: str = ""
-    edited: dict[str, Any] | None = None
-    typed: str = ""
-    channel: Channel = "api"
 
 
 class Granted(Struct, frozen=True, kw_only=True):
@@ -149,20 +129,22 @@ class Redemption(Struct, frozen=True, kw_only=True):
     details: dict[str, Any] | None = None
 
 
-class Approval(Struct, frozen=True, kw_only=True):
-    """Approves what the digest identifies; with `details`, if the person changed them."""
+class Decision(Struct, frozen=True, kw_only=True):
+    """Approves what the digest identifies, or denies it. `edited`, called `details` over HTTP, are
+    the parameters if the person changed them, and `typed` is the short id where it must be typed.
+    """
 
-    digest: Digest
+    digest: Digest = ""
     reason: Reason = ""
-    details: dict[str, Any] | None = None
+    edited: dict[str, Any] | None = field(default=None, name="details")
     typed: Short = ""
 
 
-class Denial(Struct, frozen=True, kw_only=True):
-    """Denies a request. Without a digest, regardless of what was shown."""
+class Ballot(Decision, frozen=True, kw_only=True):
+    """A person's decision as received."""
 
-    reason: Reason = ""
-    digest: Digest = ""
+    choice: VoteChoice
+    channel: Channel = "api"
 
 
 class NewWhitelistEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -236,14 +218,6 @@ _OUTCOMES: dict[ConfirmationStatus, str] = {
 }
 
 
-class LimitLeft(Struct, frozen=True, kw_only=True):
-    """How many more requests for this action are accepted, and when the limit resets."""
-
-    limit: int
-    remaining: int
-    reset_at: Moment
-
-
 class SubmittedCard(Card, frozen=True, kw_only=True):
     """A confirmation that was just requested. `shared`: an identical request was already waiting;
     `replayed`: this very request was received before; `warnings`: what differs from the request.
@@ -252,8 +226,6 @@ class SubmittedCard(Card, frozen=True, kw_only=True):
     shared: bool = False
     replayed: bool = False
     warnings: tuple[str, ...] = ()
-    limit: LimitLeft | None = None
-    urls: dict[str, str] = field(default_factory=dict)
 
 
 class Cards(Struct, frozen=True, kw_only=True):

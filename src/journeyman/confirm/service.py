@@ -4,10 +4,11 @@ change is a transaction of its own, in a thread.
 
 import asyncio
 import logging
+import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -15,8 +16,7 @@ from msgspec.structs import replace
 
 from journeyman.confirm import credentials
 from journeyman.confirm.audit import Anchor, verify
-from journeyman.confirm.broadcast import Hub, until_none
-from journeyman.confirm.credentials import Signing, read_key
+from journeyman.confirm.broadcast import Hub, Listener
 from journeyman.confirm.decisions import decide
 from journeyman.confirm.digest import file_digests
 from journeyman.confirm.policy import Policy
@@ -42,10 +42,10 @@ _LOOK_S = 0.5
 """How often overdue cards and a changed policy are looked for."""
 _MOST_ENTRIES = 1_000
 _PAUSE_AFTER_ERROR_S = 2.0
+_STRANGER_PAUSE_S = 3.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Listener = Callable[[Confirmation], None]
 Method = Callable[..., Coroutine[Any, Any, T]]
 
 
@@ -69,8 +69,8 @@ def _reads(query: Callable[..., T]) -> Method[T]:
 
 
 class Service:
-    """Confirmations in one store. `files` is the folder of its key and of the audit's anchor.
-    `on_new` and `on_settled` are called with confirmations from any thread, and must not block.
+    """Confirmations in one store. `files` is the folder of the audit's anchor.
+    `on_new` is called with new confirmations from any thread, and must not block.
     """
 
     def __init__(
@@ -83,10 +83,9 @@ class Service:
         look_s: float = _LOOK_S,
     ) -> None:
         self.confirmations = confirmations
+        self.files = files
         self.policy = read_policy()
-        self.signing = Signing(read_key(files / "confirm.key"))
-        self.on_new: Listener = lambda _card: None
-        self.on_settled: Listener = lambda _card: None
+        self.on_new: Callable[[Confirmation], None] = lambda _card: None
         self.has_channels = True
         """Whether there are channels to notify people through."""
         self._read_policy = read_policy
@@ -99,6 +98,7 @@ class Service:
         self._head: tuple[int, str] | None = None
         self._seen, self._own = 0, set[int]()
         """The last audit entry that was published, and the later ones of this process."""
+        self._next_stranger_at = -math.inf
         self._stopping = asyncio.Event()
         self._upkeep: asyncio.Task[None] | None = None
 
@@ -145,14 +145,8 @@ class Service:
                     self._anchor.write(*self._head)
         except OSError as error:
             logger.warning("the head of the audit was not anchored: %s", error)
-        self._publish(ledger.changed.values())
+        self._hub.publish(ledger.changed.values())
         return result
-
-    def _publish(self, cards: Collection[Confirmation]) -> None:
-        self._hub.publish(cards)
-        for card in cards:
-            if card.status != "pending":
-                self.on_settled(card)
 
     def _publish_others(self) -> None:
         """Publish what other processes on this database wrote since the last look."""
@@ -162,7 +156,7 @@ class Service:
         ids = {entry.confirmation for entry in entries if entry.seq not in self._own} - {""}
         self._own = {seq for seq in self._own if seq > self._seen}
         found = map(self.confirmations.find, ids)
-        self._publish([card for card in found if card is not None])
+        self._hub.publish(card for card in found if card is not None)
 
     _note = _writes(Ledger.note)
     check_writes = _writes(Ledger.check_writes)
@@ -189,22 +183,33 @@ class Service:
         """Record in the audit a request that was refused before it reached the service."""
         await self._note("refused", actor, confirmation, **about)
 
+    async def refused_stranger(self, at: str) -> None:
+        """Record a wrong credential: in the log, and in the audit without filling it."""
+        logger.warning("refused an unknown credential: %s", at)
+        if self.clock() >= self._next_stranger_at:
+            self._next_stranger_at = self.clock() + _STRANGER_PAUSE_S
+            await self.refused("stranger", {"at": at, "why": "an unknown credential"})
+
     async def authenticate(self, secret: str) -> Credential | None:
         """Return the credential of a token, key or session; None if it is unknown or expired."""
+        found = await self._credential(secret)
+        return None if found is None or found.kind == "link" else found
+
+    async def _credential(self, secret: str) -> Credential | None:
         digest = credentials.secret_digest(secret)
-        credential = await asyncio.to_thread(self.confirmations.find_credential, digest)
-        if credential is None or credential.expires_at is None:
-            return credential
-        return credential if self.clock() < credential.expires_at else None
+        found = await asyncio.to_thread(self.confirmations.find_credential, digest)
+        is_over = found is None or (found.expires_at or math.inf) <= self.clock()
+        return None if is_over else found
 
     async def log_in(self, name: str, key: str) -> LoggedIn | Refusal:
         credential = await self.authenticate(key)
         return await asyncio.to_thread(self.write, credentials.log_in, name, credential)
 
-    async def open_link(self, link: str) -> LoggedIn | Refusal:
+    async def open_link(self, secret: str) -> LoggedIn | Refusal:
         """Use a one-time link: open a session for its approver."""
-        opened = self.signing.read_link(link)
-        return await asyncio.to_thread(self.write, credentials.open_link, opened)
+        found = await self._credential(secret)
+        link = found if found is not None and found.kind == "link" else None
+        return await asyncio.to_thread(self.write, credentials.open_link, link)
 
     async def submit(self, submission: Submission) -> Accepted | Refusal:
         answer = await asyncio.to_thread(self._submit, submission)
@@ -240,16 +245,14 @@ class Service:
             if card is None or card.status != "pending" or seconds <= 0:
                 return card
             async with asyncio.timeout(seconds):
-                async for changed in until_none(changes):
+                while (changed := await changes.get()) is not None:
                     if changed.status != "pending":
                         return changed
         return await self.get(id_)
 
-    async def changes(self, id_: str | None = None) -> AsyncGenerator[Confirmation, None]:
-        """Yield one card or all as they change, until the service stops or the caller lags."""
-        with self._hub.listener(id_ or "") as changes:
-            async for card in until_none(changes):
-                yield card
+    def listener(self) -> AbstractContextManager[Listener]:
+        """Receive every changed card from now on; None ends them."""
+        return self._hub.listener()
 
     async def redeem(
         self, id_: str, by: Credential, digest: str, details: dict[str, Any] | None = None

@@ -7,33 +7,32 @@ import http.client
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+
+from journeyman.records.errors import MissingPart
+from journeyman.settings import ConfirmSettings
 
 ProbeAnswer = Literal["service", "free", "other"]
 
 _PROBE_LIMIT_S = 1.0
 
 
-class ServiceOptions(Struct, frozen=True, kw_only=True):
-    """The configuration of a service on this machine. `files` is the folder for its key and for the
-    audit's anchor.
+class ServiceOptions(ConfirmSettings, frozen=True, kw_only=True):
+    """The settings of a service on this machine. `files` is the folder for the audit's anchor, and
+    for its policy unless `policy` names another file.
     """
 
     files: Path
-    policy: Path
-    policy_required: bool = False
-    """Whether the file must exist; otherwise the built-in rules apply without it."""
-    rate_limit: int = 10
-    host: str = "127.0.0.1"
-    port: int = 6000
-    page_port: int = 6080
-    hosts: tuple[str, ...] = ()
-    page_hosts: tuple[str, ...] = ()
-    page_url: str = ""
-    notify: tuple[str, ...] = ()
+
+    @property
+    def policy_file(self) -> Path:
+        """The policy, which must exist if it was named; otherwise the built-in rules can apply."""
+        return Path(self.policy).expanduser() if self.policy else self.files / "confirm.toml"
 
     @property
     def agents_url(self) -> str:
@@ -46,10 +45,6 @@ class ServiceOptions(Struct, frozen=True, kw_only=True):
         if self.page_url:
             return self.page_url.rstrip("/")
         return f"http://{url_host(self.host)}:{self.page_port}"
-
-    def __repr__(self) -> str:
-        """Omit the notification addresses, which contain secrets."""
-        return f"Options(host={self.host!r}, port={self.port!r}, page_port={self.page_port!r})"
 
 
 def url_host(host: str) -> str:
@@ -99,3 +94,15 @@ def probe(host: str, port: int) -> ProbeResult:
         return ProbeResult(answer="other")
     finally:
         connection.close()
+
+
+@contextmanager
+def missing_part_error() -> Iterator[None]:
+    """Turn an ImportError into MissingPart, which says what to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingPart(
+            f"Confirmations need packages that are not installed ({error}). Install them with: "
+            "pip install 'journeyman[confirm]'"
+        ) from error

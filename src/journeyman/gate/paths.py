@@ -6,7 +6,6 @@ import copy
 import fnmatch
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -37,16 +36,6 @@ _MATCH_ANY = frozenset({"*", "**", "?*", "*?"})
 _MATCH_ALL = frozenset({"*", ".*", "..*", "?*", "**", ".[!.]*"})
 
 
-def _temporary_folder() -> tuple[str, ...]:
-    """Return this machine's folder for temporary files; none on a full disk, where Python finds
-    none because it tries to write to it.
-    """
-    try:
-        return (f"{os.path.realpath(tempfile.gettempdir())}/",)
-    except FileNotFoundError:
-        return ()
-
-
 class Places:
     """Paths relative to a workspace and a home. Links are followed, except for paths of another
     machine (`foreign`), which are handled as text only. Unless commands are `confined`, relative
@@ -68,7 +57,8 @@ class Places:
         self._normalise = os.path.normpath if foreign else os.path.realpath
         self.workspace = Path(self._normalise(workspace))
         self.home = Path(self._normalise(home))
-        own = () if foreign else _temporary_folder()
+        # Not tempfile.gettempdir, which writes to a folder to find it and so fails on a full disk.
+        own = () if foreign else (f"{os.path.realpath(os.environ.get('TMPDIR') or '/tmp')}/",)  # noqa: S108
         self._scratch = (*_SCRATCH, *own)
         self.folder = self.workspace
         self.folder = self.resolve(folder or ".")

@@ -171,12 +171,12 @@ class WhitelistEntry(EntryFields[float], frozen=True, kw_only=True):
     """A whitelist entry as stored."""
 
 
-CredentialKind = Literal["agent", "approver", "session"]
+CredentialKind = Literal["agent", "approver", "session", "link"]
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """Access for an agent (a token), an approver (an account), or an approver's browser session.
-    The secret itself is stored nowhere; the store has its digest.
+    """Access for an agent (a token), an approver (an account), an approver's browser session, or a
+    link that opens one. The secret itself is stored nowhere; the store has its digest.
     """
 
     id: str

@@ -312,7 +312,7 @@ def _unquoted_value(text: str, joiner: re.Match[str], name: FieldName) -> Span |
         return None
     if len(value) == _MAX_JUDGED and (rest := _REST_OF_VALUE.match(text, end)):
         end = rest.end()
-    return Span(start, end, KIND_FAMILIES[kind], needs_quotes=joiner[1].endswith('"'))
+    return Span(start, end, KIND_FAMILIES[kind])
 
 
 def _is_password_like(value: str, *, is_stated: bool) -> bool:

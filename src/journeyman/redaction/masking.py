@@ -2,6 +2,7 @@
 `[hidden: N characters]`; names and addresses of people stay, because a decision may depend on them.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -42,13 +43,7 @@ def mask_text(text: str, details: Mapping[str, Any] | None = None) -> str:
 
 def _with_readable_marks(value: Any) -> Any:
     """Replace the marks that the redactor recognises by marks written for people."""
-    if isinstance(value, str):
-        return _MARK.sub(_readable_mark, value) if "<" in value else value
-    if isinstance(value, list):
-        return [_with_readable_marks(item) for item in value]
-    if isinstance(value, dict):
-        return {_with_readable_marks(k): _with_readable_marks(v) for k, v in value.items()}
-    return value
+    return json.loads(_MARK.sub(_readable_mark, json.dumps(value)))
 
 
 def _readable_mark(mark: re.Match[str]) -> str:

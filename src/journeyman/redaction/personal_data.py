@@ -55,7 +55,7 @@ def find_personal_data(text: str) -> Iterator[Span]:
         yield from _emails(text)
     if "[at]" in text or "(at)" in text:
         for match in _SPELLED_EMAIL.finditer(text):
-            yield Span(*match.span(), "email", value=match[0].casefold())
+            yield Span(*match.span(), "email", match[0].casefold())
     if _DIGIT_RUN.search(text):
         yield from _account_numbers(text)
 
@@ -66,14 +66,11 @@ def _account_numbers(text: str) -> Iterator[Span]:
         account = match[0].replace(" ", "")
         digits = "".join(str(int(letter, 36)) for letter in account[4:] + account[:4])
         if 15 <= len(account) <= 34 and int(digits) % 97 == 1:  # valid check digits
-            yield Span(*match.span(), "iban", value=account)
+            yield Span(*match.span(), "iban", account)
     for match in _CARD.finditer(text):
         digits = "".join(filter(str.isdigit, match[0]))
         if is_card(digits):
-            may_need_quotes = text[match.start() - 1 : match.start()] in (":", " ", "[", ",")
-            yield Span(
-                *match.span(), "card", may_need_quotes and _is_json_number(text, match), digits
-            )
+            yield Span(*match.span(), "card", digits)
     for match in _SSN.finditer(text):
         yield Span(*match.span(), "ssn")
 
@@ -89,15 +86,8 @@ def _emails(text: str) -> Iterator[Span]:
         # A letter before the address may belong to an escaped line break.
         escaped = text[local.start() - 1 : local.start()] == "\\" and local[0][0] in "nrt"
         start = local.start() + escaped
-        yield Span(start, match.end(), "email", value=text[start : match.end()].casefold())
+        yield Span(start, match.end(), "email", text[start : match.end()].casefold())
         searched_to = match.end()
-
-
-def _is_json_number(text: str, match: re.Match[str]) -> bool:
-    """Whether the digits are a JSON number; the string that replaces it needs quotes."""
-    before = text[max(0, match.start() - 40) : match.start()].rstrip()
-    after = text[match.end() : match.end() + 40].lstrip()[:1]
-    return match[0].isdigit() and before.endswith(('":', "[", ",")) and after in ("}", "]", ",")
 
 
 def is_card(digits: str) -> bool:

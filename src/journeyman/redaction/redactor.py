@@ -41,7 +41,6 @@ _MAX_NAMES = 50
 """How many user names are searched for on their own; no document is about more people."""
 
 _STRUCTURE_HINT = re.compile(rf'"(?:{"|".join(sorted(VALUE_FIELDS))})":|": ?[\[{{]')
-_INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
 
 _Record = TypeVar("_Record")
 _CONTEXT_END = 2_048
@@ -146,10 +145,7 @@ class Redactor:
             if "\n" in (broken := text[span.start : span.end]) and span.value in self._remembered:
                 # A title has the same text on one line.
                 self.remember(" ".join(broken.split()), placeholder)
-            pieces += (
-                text[end : span.start],
-                f'"{placeholder}"' if span.needs_quotes else placeholder,
-            )
+            pieces += (text[end : span.start], placeholder)
             end = span.end
         redacted = "".join((*pieces, text[end:])) if pieces else text
         for value, placeholder in self._remembered.items():
@@ -229,15 +225,9 @@ def _has_structured_secrets(value: Any) -> bool:
 
 
 def _json_like(text: str, value: Any) -> str:
-    """Return the value as JSON, spaced like the text that it replaces."""
-    indent = _INDENT.match(text[:256])
-    spaced = '": ' in text or ", " in text
-    return json.dumps(
-        value,
-        ensure_ascii=text.isascii(),
-        indent=indent[1] if indent else None,
-        separators=(",", ": ") if indent else (", ", ": ") if spaced else (",", ":"),
-    )
+    """Return the value as JSON, on one line unless the text that it replaces has several."""
+    indent = 2 if text[1:2] in ("\n", "\r") else None
+    return json.dumps(value, ensure_ascii=text.isascii(), indent=indent)
 
 
 def redacted_record(record: _Record) -> _Record:

@@ -111,7 +111,7 @@ def _span_value(text: str, span: Span) -> str:
 def _mapped_back(mapped: MappedText, ranked: RankedSpan) -> RankedSpan:
     rank, span = ranked
     start, end = mapped.starts[span.start], mapped.ends[span.end - 1]
-    return rank, Span(start, end, span.family, span.needs_quotes, _span_value(mapped.text, span))
+    return rank, Span(start, end, span.family, _span_value(mapped.text, span))
 
 
 def _without_overlaps(text: str, ranked: list[RankedSpan]) -> list[Span]:
@@ -203,7 +203,7 @@ def _user_names(text: str, anchors: AnchorMatches) -> Iterator[Span]:
         for match in _row_matches(row, text, starts):
             group = match.lastindex or 0
             if is_home_of_person(match) if row.id.startswith("home") else is_personal(match[group]):
-                yield Span(*match.span(group), "user", value=match[group])
+                yield Span(*match.span(group), "user", match[group])
 
 
 def _row_matches(row: Family, text: str, starts: list[int]) -> Iterator[re.Match[str]]:

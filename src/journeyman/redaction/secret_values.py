@@ -186,14 +186,13 @@ def value_field_kind(fields: Mapping[str, object]) -> FieldKind | None:
 
 
 class Span(NamedTuple):
-    """The position of a secret in a text. `needs_quotes`: its placeholder must be quoted to keep
-    the text around it valid. `value` identifies equal secrets, where the text itself does not.
+    """The position of a secret in a text. `value` identifies equal secrets, where the text itself
+    does not.
     """
 
     start: int
     end: int
     family: str
-    needs_quotes: bool = False
     value: str = ""
 
 

@@ -29,7 +29,6 @@ from journeyman.store.tables import (
     confirmations,
     credentials,
     idempotency_keys,
-    spent_links,
     whitelist,
 )
 
@@ -230,13 +229,13 @@ class Ledger:
         return credential.owner if credential else ""
 
     def revoke_sessions(self, name: str) -> None:
-        """End every session of an approver."""
-        mine = _matches(credentials, {"kind": "session", "name": name})
-        self._connection.execute(credentials.update().where(mine).values(revoked=True))
+        """End every session and login link of an approver."""
+        for kind in ("session", "link"):
+            mine = _matches(credentials, {"kind": kind, "name": name})
+            self._connection.execute(credentials.update().where(mine).values(revoked=True))
 
-    def spend_link(self, nonce: str) -> bool:
-        """Mark a link as used; return whether it was unused before."""
-        if self._select(spent_links.c.nonce, nonce=nonce).first() is not None:
-            return False
-        self._connection.execute(spent_links.insert(), {"nonce": nonce, "at": self.now})
-        return True
+    def spend_link(self, id_: str) -> bool:
+        """Mark a login link as used; return whether it was unused before."""
+        unused = _matches(credentials, {"kind": "link", "id": id_, "revoked": False})
+        changed = self._connection.execute(credentials.update().where(unused).values(revoked=True))
+        return changed.rowcount == 1

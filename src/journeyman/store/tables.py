@@ -290,12 +290,6 @@ credentials = table(
     sqlite_autoincrement=True,
 )
 
-spent_links = table(
-    "spent_links",
-    sa.Column("nonce", sa.Text, primary_key=True),
-    sa.Column("at", sa.Double, nullable=False),
-)
-
 audit = table(
     "audit",
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),

@@ -10,6 +10,7 @@ from tests.confirm_core import a_card
 from tests.tables import table
 
 from journeyman.confirm.digest import (
+    MAX_BYTES,
     canonical,
     digest_of,
     digest_of_json,
@@ -151,7 +152,9 @@ def test_pipes_and_oversized_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongInput, match="not a regular file"):
         file_digests({"script": str(tmp_path / "pipe")}, ("script",))
     file = tmp_path / "large"
-    file.write_bytes(b"12345")
-    assert file_digests({"f": str(file)}, ("f",), max_bytes=5)
-    with pytest.raises(WrongInput, match="too large"):
-        file_digests({"f": str(file)}, ("f",), max_bytes=4)
+    file.touch()
+    os.truncate(file, MAX_BYTES)
+    assert file_digests({"f": str(file)}, ("f",))
+    os.truncate(file, MAX_BYTES + 1)
+    with pytest.raises(WrongInput, match="up to 64 MB"):
+        file_digests({"f": str(file)}, ("f",))

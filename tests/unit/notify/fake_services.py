@@ -155,7 +155,8 @@ class BotServer(_LocalServer):
                 return failures.pop(0)
             if method == "getUpdates":
                 return 200, {"ok": True, "result": self._wait(body)}
-        return 200, {"ok": True, "result": {"message_id": number} if "send" in method else True}
+        posted = {"message_id": number, "chat": {"id": body.get("chat_id")}, **body}
+        return 200, {"ok": True, "result": posted if "send" in method else True}
 
     def _wait(self, request: dict[str, Any]) -> list[dict[str, Any]]:
         self._updates = [
@@ -177,25 +178,14 @@ class BotServer(_LocalServer):
             self._changed.notify_all()
 
     def press(
-        self, data: str, *, user: int, chat: str = "private", message_id: int = 7, text: str = "t"
-    ) -> dict[str, Any]:
-        """Press a button and return the answer to it."""
+        self, data: str, *, user: int, chat: int = 0, message_id: int = 7, text: str = "t"
+    ) -> str:
+        """Press a button, in the private chat unless it is another, and return the answer."""
         query = f"q{self._number}-{user}"
-        self.hand_out(
-            {
-                "callback_query": {
-                    "id": query,
-                    "from": {"id": user, "username": "ann", "is_bot": False},
-                    "message": {
-                        "message_id": message_id,
-                        "chat": {"id": user, "type": chat},
-                        "text": text,
-                    },
-                    "data": data,
-                }
-            }
-        )
-        return self.wait_for("answerCallbackQuery", callback_query_id=query)
+        message = {"message_id": message_id, "chat": {"id": chat or user}, "text": text}
+        press = {"id": query, "from": {"id": user}, "message": message, "data": data}
+        self.hand_out({"callback_query": press})
+        return str(self.wait_for("answerCallbackQuery", callback_query_id=query)["text"])
 
     def wait_for(self, method: str, **holding: Any) -> dict[str, Any]:
         """Wait for a call of the method with these arguments and return its body."""

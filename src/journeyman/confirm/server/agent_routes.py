@@ -7,14 +7,13 @@ from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
-from litestar.response import Stream
 from msgspec.structs import asdict
 
 from journeyman.confirm import schemas as api
 from journeyman.confirm.schemas import to_schema
 from journeyman.confirm.server.errors import ApiError, raise_if_refused
 from journeyman.confirm.server.guards import agent_guard, any_credential_guard
-from journeyman.confirm.server.request_context import EVENT_STREAM, ApiRequest
+from journeyman.confirm.server.request_context import ApiRequest
 from journeyman.records.confirmation import SETTLED, ConfirmationStatus, Submission
 
 _MAX_WAIT_S = 60
@@ -50,18 +49,12 @@ async def submit(
     del fields["timeout_seconds"]
     submission = Submission(timeout_s=data.timeout_s, **fields)
     accepted = raise_if_refused(await request.service.submit(submission))
-    options, confirmation = request.context.options, accepted.confirmation
-    url = f"{options.agents_url}/confirm/{confirmation.id}"
-    action_urls = {action: f"{url}/{action}" for action in ("events", "cancel", "redeem")}
-    page_url = f"{options.shown_page_url}/#/card/{confirmation.id}"
     card = request.to_card_type(
         api.SubmittedCard,
-        confirmation,
+        accepted.confirmation,
         shared=accepted.shared,
         replayed=accepted.replayed,
         warnings=data.warnings,
-        limit=to_schema(accepted.limit, api.LimitLeft),
-        urls={"self": url, "wait": f"{url}?wait=25", **action_urls, "page": page_url},
     )
     return Response(card, status_code=202 if card.status == "pending" else 200)
 
@@ -79,22 +72,6 @@ async def get_confirmation(
     if wait > 0 and confirmation.status not in SETTLED:
         confirmation = await request.service.wait(confirmation.id, wait) or confirmation
     return request.to_card(confirmation)
-
-
-@get(
-    "/confirm/{confirmation_id:str}/events",
-    guards=[any_credential_guard],
-    operation_id="follow",
-    media_type=EVENT_STREAM,
-)
-async def stream_confirmation(request: ApiRequest, confirmation_id: FromPath[str]) -> Stream:
-    """Stream the changes of a confirmation as server-sent events until it is settled. Each event
-    `confirmation` carries the whole confirmation.
-    """
-    confirmation = await request.get_visible_card(confirmation_id)
-    if request.user.kind != "agent":
-        await request.service.viewed(confirmation, request.user)
-    return request.event_stream(confirmation.id)
 
 
 @post("/confirm/{confirmation_id:str}/cancel", guards=[any_credential_guard], status_code=200)
@@ -151,7 +128,6 @@ async def list_confirmations(
 AGENT_ROUTES = (
     submit,
     get_confirmation,
-    stream_confirmation,
     cancel,
     redeem,
     list_confirmations,

@@ -15,29 +15,25 @@ from journeyman.confirm import schemas as api
 from journeyman.confirm.schemas import to_schema
 from journeyman.confirm.server.errors import raise_if_refused
 from journeyman.confirm.server.guards import approver_guard, session_guard
-from journeyman.confirm.server.request_context import EVENT_STREAM, SESSION_COOKIE, ApiRequest
-from journeyman.records.confirmation import Refusal, VoteChoice, WhitelistEntry
+from journeyman.confirm.server.request_context import SESSION_COOKIE, ApiRequest
+from journeyman.records.confirmation import Channel, Refusal, VoteChoice, WhitelistEntry
 
-_PLAIN_DENIAL = api.Denial()
+_PLAIN_DENIAL = api.Decision()
 
 
-@get(
-    "/inbox/events",
-    guards=[approver_guard],
-    operation_id="followAll",
-    media_type=EVENT_STREAM,
-)
+@get("/inbox/events", guards=[approver_guard], media_type="text/event-stream")
 async def stream_inbox(request: ApiRequest) -> Stream:
     """Stream every change of every confirmation as server-sent events. The first events are the
     pending confirmations, oldest first. Each event `confirmation` carries the whole confirmation.
     """
     await request.service.note("viewed", request.user, inbox="all that waits, and every change")
-    return request.event_stream()
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return Stream(request.inbox_events(), media_type="text/event-stream", headers=headers)
 
 
 @post("/confirm/{confirmation_id:str}/approve", guards=[approver_guard], status_code=200)
 async def approve(
-    request: ApiRequest, confirmation_id: FromPath[str], data: JSONBody[api.Approval]
+    request: ApiRequest, confirmation_id: FromPath[str], data: JSONBody[api.Decision]
 ) -> api.Card:
     """Approve what the digest identifies. The confirmation may stay pending: some actions need more
     than one person.
@@ -49,20 +45,20 @@ async def approve(
 async def deny(
     request: ApiRequest,
     confirmation_id: FromPath[str],
-    data: JSONBody[api.Denial] = _PLAIN_DENIAL,
+    data: JSONBody[api.Decision] = _PLAIN_DENIAL,
 ) -> api.Card:
     """Deny a confirmation. One denial is enough."""
     return await _decide(request, confirmation_id, "deny", data)
 
 
 async def _decide(
-    request: ApiRequest, id_: str, choice: VoteChoice, data: api.Approval | api.Denial
+    request: ApiRequest, id_: str, choice: VoteChoice, data: api.Decision
 ) -> api.Card:
-    user, fields = request.user, asdict(data)
-    fields |= {"choice": choice, "channel": "page" if user.kind == "session" else "api"}
-    ballot = api.Ballot(edited=fields.pop("details", None), **fields)
+    channel: Channel = "page" if request.user.kind == "session" else "api"
+    ballot = api.Ballot(choice=choice, channel=channel, **asdict(data))
     card = await request.get_visible_card(id_)
-    return request.to_card(raise_if_refused(await request.service.decide(card.id, ballot, user)))
+    decided = await request.service.decide(card.id, ballot, request.user)
+    return request.to_card(raise_if_refused(decided))
 
 
 @get("/whitelist", guards=[approver_guard])
@@ -134,9 +130,7 @@ async def _start_session(
     request: ApiRequest, login: api.LoggedIn | Refusal
 ) -> Response[api.Session]:
     if isinstance(login, Refusal):
-        # Attempts at keys and links count as unauthenticated, and must not fill the audit log.
-        details = {"at": f"POST {request.scope['path']}", "why": login.code}
-        await request.context.refusals.record(details)
+        await request.service.refused_stranger(f"POST {request.scope['path']}")
     login = raise_if_refused(login)
     person = login.credential
     session = to_schema({**asdict(person), "csrf": login.csrf}, api.Session)

@@ -9,21 +9,20 @@ import logging
 import signal
 import socket
 import threading
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from importlib.resources import files
-from typing import Self
+from typing import Any, Self
 
 import uvicorn
-from litestar import HttpMethod, Litestar, Request, Response, Router, route
+from litestar import Litestar, Response, Router, get
 from litestar.datastructures import State
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
+from litestar.static_files import create_static_files_router
 from msgspec.structs import replace
 
 from journeyman.confirm.server.admin_routes import ADMIN_ROUTES
@@ -32,10 +31,8 @@ from journeyman.confirm.server.approver_routes import APPROVER_ROUTES, SESSION_R
 from journeyman.confirm.server.errors import handle_exception
 from journeyman.confirm.server.middleware import (
     SECURITY_HEADERS,
-    RefusalLog,
     RequestValidationMiddleware,
     allowed_hosts,
-    allowed_origins,
 )
 from journeyman.confirm.server.request_context import (
     HEARTBEAT_S,
@@ -62,12 +59,7 @@ LANDING_PATHS = ("/", "/open")
 """The paths of the page: its start, and the target of links."""
 
 _PORT_SETTINGS = {"agents": "CONFIRMATION_PORT", "page": "confirm.page_port"}
-_MEDIA_TYPES = {
-    "html": "text/html",
-    "js": "text/javascript",
-    "css": "text/css",
-    "svg": "image/svg+xml",
-}
+_PAGE = files("journeyman.confirm").joinpath("page")
 _OPENAPI = OpenAPIConfig(
     title="Journeyman confirmations",
     version=__version__,
@@ -118,7 +110,6 @@ class ConfirmationServer:
                 "confirm token add NAME`."
             )
         self.options = options
-        self.streams: Counter[str] = Counter()
         self._service = service
         self._anonymous = anonymous
         self._heartbeat_s = heartbeat_s
@@ -144,10 +135,8 @@ class ConfirmationServer:
         except ServiceUnavailable:
             self._close_sockets()
             raise
-        ports = [listener.getsockname()[1] for listener in self._sockets]
-        self.options = replace(
-            self.options, **dict(zip(("port", "page_port"), ports, strict=False))
-        )
+        port, page_port = (listener.getsockname()[1] for listener in self._sockets)
+        self.options = replace(self.options, port=port, page_port=page_port)
 
     def run(self, on_ready: Callable[[Self], None] = lambda _: None) -> None:
         """Serve until a signal or `stop`. `on_ready` is called when both ports respond."""
@@ -177,7 +166,7 @@ class ConfirmationServer:
         if threading.current_thread() is threading.main_thread():
             for signal_ in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(signal_, stopping.set)
-        servers = self._servers()
+        servers = [_uvicorn_server(app) for app in self._apps()]
         tasks = [
             asyncio.create_task(server.serve(sockets=[listener]))
             for server, listener in zip(servers, self._sockets, strict=True)
@@ -194,51 +183,42 @@ class ConfirmationServer:
             server.should_exit = True
         await asyncio.gather(*tasks)
 
-    def _servers(self) -> list[_Server]:
-        """Return one server per port. Both have the API; the second adds the page and its
-        sessions.
+    def _apps(self) -> tuple[Litestar, Litestar]:
+        """Return the applications of both ports. Both have the API; the second adds the page and
+        its sessions.
         """
-        service, options = self._service, self.options
-        refusals = RefusalLog(service.refused)
-        context = partial(
-            AppContext,
-            service=service,
+        options = self.options
+        agents = AppContext(
+            service=self._service,
             options=options,
-            refusals=refusals,
-            streams=self.streams,
+            is_page=False,
             heartbeat_s=self._heartbeat_s,
+            anonymous=self._anonymous,
         )
-        middleware = partial(RequestValidationMiddleware, refusals)
-        agents = _create_app(
-            context(port="agents", anonymous=self._anonymous),
-            middleware(hosts=allowed_hosts(options.host, options.port, options.hosts)),
-            API_ROUTES,
-        )
+        page = replace(agents, is_page=True, anonymous=False)
         hosts = allowed_hosts(options.host, options.page_port, options.page_hosts)
-        origins = allowed_origins(hosts, options.shown_page_url)
-        page = _create_app(
-            context(port="page"),
-            middleware(hosts=hosts, origins=origins, landing_paths=LANDING_PATHS),
-            (*API_ROUTES, *SESSION_ROUTES),
-            _page_route(),
+        own_pages = {b"http://" + host for host in hosts}
+        own_pages.add(options.shown_page_url.lower().encode())
+        return (
+            _create_app(
+                agents,
+                RequestValidationMiddleware(
+                    hosts=allowed_hosts(options.host, options.port, options.hosts)
+                ),
+                API_ROUTES,
+            ),
+            _create_app(
+                page,
+                RequestValidationMiddleware(
+                    hosts=hosts, origins=frozenset(own_pages), landing_paths=LANDING_PATHS
+                ),
+                (*API_ROUTES, *SESSION_ROUTES),
+                _page,
+                create_static_files_router(
+                    "/static", [str(_PAGE)], cache_control=None, include_in_schema=False
+                ),
+            ),
         )
-        config = partial(
-            uvicorn.Config,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            headers=SECURITY_HEADERS,
-            limit_concurrency=MAX_CONNECTIONS,
-            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-            timeout_keep_alive=IDLE_S,
-            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
-        )
-        return [_Server(config(app)) for app in (agents, page)]
 
     def _close_sockets(self) -> None:
         for listener in self._sockets:
@@ -267,11 +247,18 @@ class ConfirmationServer:
         done.result()
 
 
+@get([*LANDING_PATHS], include_in_schema=False)
+async def _page() -> Response[bytes]:
+    """Return the page. It does not depend on the request, so nothing in one can end up in it."""
+    content = _PAGE.joinpath("index.html").read_bytes()
+    return Response(content, headers={"cache-control": "no-cache"}, media_type="text/html")
+
+
 def _create_app(
     context: AppContext,
     middleware: RequestValidationMiddleware,
     api_routes: Sequence[HTTPRouteHandler],
-    *other_routes: HTTPRouteHandler,
+    *other_routes: Any,
 ) -> Litestar:
     api = Router("/", route_handlers=api_routes, response_headers={"cache-control": "no-store"})
     return Litestar(
@@ -286,22 +273,25 @@ def _create_app(
     )
 
 
-def _page_route() -> HTTPRouteHandler:
-    """Return the route of the page's static files. They are read once and never depend on a
-    request, so nothing in a request can end up in them.
-    """
-    pages: dict[str, tuple[bytes, str]] = {}
-    for file in files("journeyman.confirm").joinpath("page").iterdir():
-        if media_type := _MEDIA_TYPES.get(file.name.rpartition(".")[2]):
-            paths = LANDING_PATHS if file.name == "index.html" else (f"/static/{file.name}",)
-            pages |= dict.fromkeys(paths, (file.read_bytes(), media_type))
-
-    @route(sorted(pages), http_method=[HttpMethod.GET, HttpMethod.HEAD], include_in_schema=False)
-    async def page(request: Request[None, None, State]) -> Response[bytes]:
-        content, media_type = pages[request.scope["path"]]
-        return Response(content, headers={"cache-control": "no-cache"}, media_type=media_type)
-
-    return page
+def _uvicorn_server(app: Litestar) -> _Server:
+    return _Server(
+        uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            headers=SECURITY_HEADERS,
+            limit_concurrency=MAX_CONNECTIONS,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
+        )
+    )
 
 
 def _is_loopback(host: str) -> bool:

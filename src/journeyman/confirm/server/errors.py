@@ -17,11 +17,13 @@ from journeyman.records.errors import OutsideProblem, WrongInput
 
 log = logging.getLogger("journeyman.confirm")
 
-ServerErrorCode = Literal["wrong_method", "too_large", "not_json", "internal", "unavailable"]
-"""Errors raised by the HTTP server itself, before or after the service runs."""
+ErrorCode = (
+    RefusalCode | Literal["wrong_method", "too_large", "not_json", "internal", "unavailable"]
+)
+"""The codes of refusals, and those of the HTTP server itself."""
 Result = TypeVar("Result")
 
-_CODES: dict[int, tuple[RefusalCode | ServerErrorCode, ...]] = {
+_CODES: dict[int, tuple[ErrorCode, ...]] = {
     400: ("bad_request",), 401: ("unauthenticated",), 404: ("unknown",), 405: ("wrong_method",),
     403: ("not_allowed", "own_request", "channel_not_allowed", "forbidden_action",
           "edit_not_allowed"),
@@ -37,15 +39,11 @@ class ApiError(Exception):
     """An error response. `details` are further fields of the error document."""
 
     def __init__(
-        self,
-        code: RefusalCode | ServerErrorCode,
-        message: str,
-        details: Mapping[str, Any] | None = None,
+        self, code: ErrorCode, message: str, details: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
         self.details = dict(details or {})
-        self.headers: dict[str, str] = {}
 
 
 def raise_if_refused(result: Result | Refusal) -> Result:
@@ -60,18 +58,23 @@ def handle_exception(
 ) -> Response[dict[str, Any]]:
     """Return the error response for any exception."""
     error = exception if isinstance(exception, ApiError) else _to_api_error(request, exception)
-    details = error.details
+    headers = {"cache-control": "no-store"}
+    if isinstance(exception, HTTPException) and "allow" in (exception.headers or {}):
+        headers["allow"] = (exception.headers or {})["allow"]
     if error.code == "unauthenticated":
-        error.headers["www-authenticate"] = "Bearer"
-    if error.code == "over_limit" and "reset_at" in details:
-        error.headers["retry-after"] = str(max(1, math.ceil(details["reset_at"] - time.time())))
-    for name, value in details.items():
-        if name.endswith("_at") and isinstance(value, int | float):
-            details[name] = datetime.fromtimestamp(value, UTC)
+        headers["www-authenticate"] = "Bearer"
+    if error.code == "over_limit":
+        left = error.details.get("reset_at", 0.0) - time.time()
+        headers["retry-after"] = str(max(1, math.ceil(left)))
+    times = {
+        name: datetime.fromtimestamp(value, UTC)
+        for name, value in error.details.items()
+        if name.endswith("_at") and isinstance(value, int | float)
+    }
     return Response(
-        {"error": {**details, "code": error.code, "message": str(error)}},
+        {"error": {**error.details, **times, "code": error.code, "message": str(error)}},
         status_code=STATUS_CODES[error.code],
-        headers={"cache-control": "no-store", **error.headers},
+        headers=headers,
         media_type="application/json",
     )
 
@@ -80,17 +83,14 @@ def _to_api_error(request: Request[Any, Any, Any], exception: Exception) -> ApiE
     """Translate a Litestar error or an unexpected one. Details of faults go only to the log."""
     operation = f"{request.method} {request.url.path}"
     match exception:
-        case ValidationException():
-            return _invalid_parameter(exception)
+        case ValidationException(extra=[{"key": str(key), "message": message}, *_]):
+            field = key.rstrip("_")
+            return ApiError("bad_request", f"{field!r} is not valid: {message}.", {"field": field})
         case HTTPException(status_code=404):
             message = f"There is nothing at {request.url.path}. See /openapi.json."
             return ApiError("unknown", message)
         case HTTPException(status_code=405):
-            methods = {*(exception.headers or {}).get("allow", "").split(", ")} - {"OPTIONS", ""}
-            allow = ", ".join(sorted(methods))
-            error = ApiError("wrong_method", f"{operation} is not supported: use {allow}.")
-            error.headers["allow"] = allow
-            return error
+            return ApiError("wrong_method", f"{operation} is not supported.")
         case HTTPException(status_code=413):
             return ApiError("too_large", "The body is larger than 1 MB.")
         case HTTPException() if exception.status_code < 500:
@@ -102,15 +102,3 @@ def _to_api_error(request: Request[Any, Any, Any], exception: Exception) -> ApiE
             return ApiError("unavailable", str(exception))
     log.error("%s failed", operation, exc_info=exception)
     return ApiError("internal", "The service failed on this request. See its log for the reason.")
-
-
-def _invalid_parameter(exception: ValidationException) -> ApiError:
-    problems = exception.extra if isinstance(exception.extra, list) else []
-    first = next((problem for problem in problems if isinstance(problem, dict)), {})
-    field = str(first.get("key", "")).rstrip("_")
-    if field == "data":
-        return ApiError("bad_request", "The request has no body. Send a JSON object.")
-    if not field:
-        return ApiError("bad_request", str(exception.detail))
-    message = f"The parameter {field!r} is not valid: {first.get('message', 'not valid')}."
-    return ApiError("bad_request", message, {"field": field})

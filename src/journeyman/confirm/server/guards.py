@@ -10,7 +10,12 @@ from litestar.types import Guard
 
 from journeyman.confirm.credentials import actor_of, may_decide, session_secret
 from journeyman.confirm.server.errors import ApiError
-from journeyman.confirm.server.request_context import ANONYMOUS, SESSION_COOKIE, ApiRequest
+from journeyman.confirm.server.request_context import (
+    ANONYMOUS,
+    ID_PATTERN,
+    SESSION_COOKIE,
+    ApiRequest,
+)
 from journeyman.records.confirmation import Credential
 
 
@@ -23,8 +28,12 @@ def _guard(is_allowed: Callable[[Credential], bool], message: str) -> Guard:
         user = await _authenticate(request)
         if not is_allowed(user):
             if user.kind == "agent":
-                details = request.audit_details("an agent may not do this")
-                await request.service.refused(actor_of(user), *details)
+                # Clients control the id in the path, so it is left out if it cannot be one.
+                id_ = str(request.path_params.get("confirmation_id", ""))
+                known_id = id_ if ID_PATTERN.fullmatch(id_) else ""
+                at = f"{request.method} {request.scope['path'][:200]}"
+                about = {"at": at, "why": "an agent may not do this"}
+                await request.service.refused(actor_of(user), about, known_id)
             raise ApiError("not_allowed", message)
 
     return guard
@@ -49,12 +58,12 @@ async def _authenticate(request: ApiRequest) -> Credential:
     """Return the credential of the client and set it as the user of the request. Raise ApiError if
     there is none, or it is unknown.
     """
-    context, path = request.context, request.scope["path"]
+    context = request.context
     bearer, secret = request.headers.get("authorization"), ""
     if bearer is not None:
         scheme, _, token = bearer.partition(" ")
         secret = token.strip() if scheme.lower() == "bearer" else ""
-    elif context.port == "page":
+    elif context.is_page:
         # The cookie alone is not enough: the page keeps the other half of the session's secret.
         halves = (request.cookies.get(SESSION_COOKIE, ""), request.headers.get("x-csrf-token", ""))
         secret = session_secret(*halves) if all(halves) else ""
@@ -63,9 +72,9 @@ async def _authenticate(request: ApiRequest) -> Credential:
         user = ANONYMOUS
     # A session's secret is valid only as a cookie, which needs the CSRF token.
     elif user is None or (user.kind == "session") is not (bearer is None):
-        if secret or bearer is not None or path != "/me":  # the page calls /me before the login
-            reason = "with a credential that is not known" if secret else "without a credential"
-            await context.refusals.record(*request.audit_details(reason))
+        if secret:
+            at = f"{request.method} {request.scope['path'][:200]}"
+            await context.service.refused_stranger(at)
         raise ApiError(
             "unauthenticated",
             "The request has no valid credential. Send an agent's token or a person's key as "

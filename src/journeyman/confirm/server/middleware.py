@@ -3,28 +3,17 @@ Foreign web pages in a browser cannot reach the service.
 """
 
 import logging
-import time
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from journeyman.confirm.server.errors import ApiError
-from journeyman.records.errors import OutsideProblem
 
 log = logging.getLogger("journeyman.confirm")
 
-MAX_REFUSALS_PER_MINUTE = 20
 SAFE_METHODS = frozenset(("GET", "HEAD"))
-
-UNIQUE_HEADERS = frozenset((
-    b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"content-type",
-    b"content-length", b"transfer-encoding", b"authorization", b"cookie", b"x-csrf-token",
-    b"idempotency-key",
-))  # fmt: skip
-"""Security-relevant headers. Duplicates are refused: two parsers could pick different values."""
 
 Headers = dict[bytes, bytes]
 
@@ -50,44 +39,10 @@ def allowed_hosts(host: str, port: int, configured: Iterable[str] = ()) -> froze
     configured names with and without it.
     """
     local = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
-    names = {name.lower() for name in configured}
-    hosts = {f"{name}:{port}" for name in local | names} | names
+    hosts = {f"{name}:{port}" for name in (*local, *configured)} | {*configured}
     if port == 80:
         hosts |= local
     return frozenset(name.lower().encode() for name in hosts)
-
-
-def allowed_origins(hosts: frozenset[bytes], page_url: str) -> frozenset[bytes]:
-    """Return the origins of this server's own pages."""
-    return frozenset({b"http://" + host for host in hosts} | {page_url.lower().encode()})
-
-
-class RefusalLog:
-    """Audit entries for unauthenticated requests that were refused, limited per minute so that they
-    cannot fill the audit log. `write` takes the actor, the details and the confirmation id.
-    """
-
-    def __init__(
-        self,
-        write: Callable[[str, dict[str, Any], str], Awaitable[None]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._write = write
-        self._clock = clock
-        self._minute = -1
-        self._count = 0
-
-    async def record(self, details: dict[str, Any], confirmation: str = "") -> None:
-        """Record a refusal of a client without a credential, or with an unknown one."""
-        minute = int(self._clock() // 60)
-        if minute != self._minute:
-            self._minute, self._count = minute, 0
-        self._count += 1
-        if self._count <= MAX_REFUSALS_PER_MINUTE:
-            try:
-                await self._write("stranger", details, confirmation)
-            except OutsideProblem as problem:  # the request is refused all the same
-                log.warning("a refusal was not written to the audit log: %s", problem)
 
 
 class RequestValidationMiddleware(ASGIMiddleware):
@@ -100,23 +55,21 @@ class RequestValidationMiddleware(ASGIMiddleware):
 
     def __init__(
         self,
-        refusals: RefusalLog,
         *,
         hosts: frozenset[bytes],
         origins: frozenset[bytes] = frozenset(),
         landing_paths: Iterable[str] = (),
     ) -> None:
-        self._refusals = refusals
         self._hosts = hosts
         self._origins = origins
         self._landing_paths = frozenset(landing_paths)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        headers = _unique_headers(scope["headers"])
+        headers = dict(scope["headers"])
         method = str(scope.get("method", ""))
         if reason := self._origin_problem(method, scope["path"], headers):
-            await self._refusals.record({"at": scope["path"][:200], "why": reason})
-            raise ApiError("not_allowed" if b"host" in headers else "bad_request", reason)
+            log.warning("refused a request: %s", reason)
+            raise ApiError("not_allowed", reason)
         if method == "OPTIONS":  # Litestar would answer it automatically
             raise ApiError("wrong_method", "OPTIONS is not supported.")
         if method not in SAFE_METHODS:
@@ -131,9 +84,7 @@ class RequestValidationMiddleware(ASGIMiddleware):
 
     def _origin_problem(self, method: str, path: str, headers: Headers) -> str:
         """Return why the host or the origin of a request is refused, or an empty string."""
-        host, origin = headers.get(b"host"), headers.get(b"origin")
-        if host is None:
-            return "The request has no Host header."
+        host, origin = headers.get(b"host", b""), headers.get(b"origin")
         if host.lower() not in self._hosts:
             return (
                 f"This service does not answer to the host {_text(host)}. Use the address it was "
@@ -155,17 +106,6 @@ class RequestValidationMiddleware(ASGIMiddleware):
         if origin is None and needs_origin and b"authorization" not in headers:
             return "The request has no Origin header, so its page is unknown."
         return ""
-
-
-def _unique_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    values: Headers = {}
-    for name, value in headers:
-        if name in UNIQUE_HEADERS:
-            if name in values:
-                message = f"The header {_text(name)} occurs twice. Send it once."
-                raise ApiError("bad_request", message)
-            values[name] = value
-    return values
 
 
 def _text(value: bytes) -> str:

@@ -1,40 +1,33 @@
-"""The request class and the context that the routes of one port share, and the event streams. A
-request body is decoded strictly by type, and errors name the invalid field.
+"""The request class and the context that the routes of one port share. A request body is decoded
+strictly by type, and errors name the invalid field.
 """
 
 import asyncio
-import math
 import re
-from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from litestar import Request
 from litestar.datastructures import State
-from litestar.response import Stream
 from msgspec import Struct
 from msgspec.structs import replace
 
 from journeyman.confirm.decisions import with_current_rule
 from journeyman.confirm.schemas import Card, to_schema
 from journeyman.confirm.server.errors import ApiError
-from journeyman.confirm.server.middleware import RefusalLog
 from journeyman.confirm.service import Service
 from journeyman.confirm.service_options import ServiceOptions
-from journeyman.records.confirmation import SETTLED, Confirmation, Credential
+from journeyman.records.confirmation import Confirmation, Credential
 
-MAX_BODY_DEPTH = 32
-"""Maximum nesting of lists and objects in a body; no person reads deeper ones."""
 LARGEST_INTEGER = 2**53 - 1
 """JSON parsers disagree about larger integers."""
-MAX_STREAMS_PER_CREDENTIAL = 64
-"""Each stream holds a connection open, and every change is sent to it."""
+MAX_BODY_DEPTH = 32
+"""Maximum nesting of lists and objects in a body; no person reads deeper ones."""
 HEARTBEAT_S = 15.0
 """A stream without events sends a heartbeat after this long."""
 
 SESSION_COOKIE = "journeyman_session"
-EVENT_STREAM = "text/event-stream"
 ANONYMOUS = Credential(id="anonymous", kind="agent", name="anonymous", created_at=0.0)
 ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Matches an id or the beginning of one."""
@@ -44,13 +37,11 @@ CardType = TypeVar("CardType", bound=Card)
 
 
 class AppContext(Struct, frozen=True, kw_only=True):
-    """What the routes of one port share. `streams` counts the open event streams by credential."""
+    """What the routes of one port share."""
 
     service: Service
     options: ServiceOptions
-    refusals: RefusalLog
-    port: Literal["agents", "page"]
-    streams: Counter[str]
+    is_page: bool
     heartbeat_s: float = HEARTBEAT_S
     anonymous: bool = False
     """Whether agents without a token are accepted, under the name `anonymous`."""
@@ -85,14 +76,6 @@ class ApiRequest(Request[Credential, Any, State]):
             return card
         raise ApiError("unknown", "There is no such confirmation, or it is not yours to see.")
 
-    def audit_details(self, reason: str) -> tuple[dict[str, Any], str]:
-        """Return the audit details of a refusal, and the id of its confirmation. Clients control
-        that text, so it is left out if it cannot be an id.
-        """
-        id_ = str(self.path_params.get("confirmation_id", ""))
-        details = {"at": f"{self.method} {self.scope['path'][:200]}", "why": reason}
-        return details, id_ if ID_PATTERN.fullmatch(id_) else ""
-
     def to_card(self, confirmation: Confirmation) -> Card:
         """Return a confirmation for the client."""
         return self.to_card_type(Card, confirmation)
@@ -118,55 +101,25 @@ class ApiRequest(Request[Credential, Any, State]):
             **fields,
         )
 
-    def event_stream(self, id_: str = "") -> Stream:
-        """Return a stream of the changes of one confirmation until it is settled, or of all
-        confirmations until the client disconnects or the service stops. Raise ApiError if too many
-        are open.
+    async def inbox_events(self) -> AsyncIterator[bytes]:
+        """Yield the pending confirmations, oldest first, then every change, as server-sent events,
+        until the service stops or the credential is revoked.
         """
-        if self.context.streams[self.user.id] >= MAX_STREAMS_PER_CREDENTIAL:
-            raise ApiError(
-                "over_limit",
-                f"{MAX_STREAMS_PER_CREDENTIAL} streams are open with this credential. Close one, "
-                "or poll.",
-            )
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return Stream(self._events(id_), media_type=EVENT_STREAM, headers=headers)
-
-    async def _events(self, id_: str) -> AsyncIterator[bytes]:
-        streams, changes = self.context.streams, self.service.changes(id_)
-
-        async def next_change() -> Confirmation | None:
-            return await anext(changes, None)
-
-        change = asyncio.create_task(next_change())
-        streams[self.user.id] += 1
-        try:
-            await asyncio.sleep(0)  # starts the subscription first, so that no state is missed
-            pending = () if id_ else await self.service.list(status="pending")
-            updates = (await self.service.get(id_),) if id_ else (*reversed(pending),)
-            while True:
+        with self.service.listener() as changes:
+            updates = [*reversed(await self.service.list(status="pending"))]
+            while await self.service.authenticate(self.scope["state"]["secret"]):
                 for confirmation in updates:
-                    if confirmation is None:
-                        return
                     data = msgspec.json.encode(self.to_card(confirmation))
                     yield b"event: confirmation\ndata: %s\n\n" % data
-                    if id_ and confirmation.status in SETTLED:
-                        return
-                await asyncio.wait((change,), timeout=self.context.heartbeat_s)
-                # A credential may be revoked while its stream is open.
-                secret = str(self.scope["state"].get("secret", ""))
-                if self.user is not ANONYMOUS and not await self.service.authenticate(secret):
-                    return
-                updates = ()
-                if change.done():
-                    updates, change = (change.result(),), asyncio.create_task(next_change())
-                else:
+                updates = []
+                try:
+                    changed = await asyncio.wait_for(changes.get(), self.context.heartbeat_s)
+                except TimeoutError:
                     yield b": still here\n\n"
-        finally:
-            streams[self.user.id] -= 1
-            change.cancel()
-            await asyncio.wait((change,))
-            await changes.aclose()
+                    continue
+                if changed is None:
+                    return
+                updates = [changed]
 
 
 def decode_body(body: bytes, type_: type[Body]) -> Body:
@@ -174,53 +127,25 @@ def decode_body(body: bytes, type_: type[Body]) -> Body:
     ApiError that names the invalid field.
     """
     try:
-        value = msgspec.json.decode(_without_nulls(body, type_), type=type_)
+        value = msgspec.json.decode(body)
+        if _is_deep(value):
+            raise ApiError("bad_request", f"The body is nested over {MAX_BODY_DEPTH} levels deep.")
+        if isinstance(value, dict):
+            value = {name: item for name, item in value.items() if item is not None}
+        return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
         problem, _, location = str(error).partition(" - at ")
         field = location.strip("`").removeprefix("$").removeprefix(".")
         place = f" in {field!r}" if field else ""
-        raise _invalid_body(f"The body is not valid{place}: {problem}.", field) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid_body(f"The body is not JSON: {error}.") from error
-    except RecursionError as error:
-        raise _nested_too_deeply("") from error
-    _check_value(value)
-    return value
+        about = {"field": field} if field else {}
+        message = f"The body is not valid{place}: {problem}."
+        raise ApiError("bad_request", message, about) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError("bad_request", f"The body is not JSON: {error}.") from error
 
 
-def _without_nulls(body: bytes, type_: type) -> bytes:
-    if b"null" not in body or not issubclass(type_, msgspec.Struct):
-        return body
-    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    optional = {field.encode_name for field in msgspec.structs.fields(type_) if not field.required}
-    kept = {
-        name: value
-        for name, value in fields.items()
-        if name not in optional or bytes(value).strip() != b"null"
-    }
-    return msgspec.json.encode(kept)
-
-
-def _check_value(value: Any, field: str = "", depth: int = 0) -> None:
-    """Raise ApiError if a value is nested too deeply, or has a number that parsers disagree on."""
-    if isinstance(value, int | float):
-        if abs(value) > LARGEST_INTEGER if isinstance(value, int) else not math.isfinite(value):
-            raise _invalid_body(f"A number in {field!r} is too large; send it as text.", field)
-        return
-    if isinstance(value, msgspec.Struct):
-        value = msgspec.structs.asdict(value)
-    if isinstance(value, str) or value is None:
-        return
-    if depth > MAX_BODY_DEPTH:
-        raise _nested_too_deeply(field)
-    for name, item in value.items() if isinstance(value, dict) else enumerate(value):
-        _check_value(item, field or str(name), depth + 1)
-
-
-def _nested_too_deeply(field: str) -> ApiError:
-    message = f"The body is nested more than {MAX_BODY_DEPTH} levels deep. Send a flatter one."
-    return _invalid_body(message, field)
-
-
-def _invalid_body(message: str, field: str = "") -> ApiError:
-    return ApiError("bad_request", message, {"field": field} if field else {})
+def _is_deep(value: object, levels: int = MAX_BODY_DEPTH) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deep(item, levels - 1) for item in inside)

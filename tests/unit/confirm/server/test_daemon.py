@@ -44,12 +44,16 @@ def test_waiting_clients_are_answered_when_the_server_stops(tmp_path: Path) -> N
     found: list[str] = []
     heard: list[str] = []
     with confirm_server(tmp_path) as server:
-        card, headers = server.submit(), bearer(server.agent())
-        path = f"{server.url}/confirm/{card['id']}"
+        server.submit()
+        key = bearer(server.approver())
 
         def follow() -> None:
             with httpx2.stream(
-                "GET", f"{path}/events", headers=headers, timeout=LONGEST_S, trust_env=False
+                "GET",
+                f"{server.url}/inbox/events",
+                headers=key,
+                timeout=LONGEST_S,
+                trust_env=False,
             ) as answer:
                 for line in answer.iter_lines():
                     heard.append(line)  # noqa: PERF402  # read while it grows
@@ -58,7 +62,6 @@ def test_waiting_clients_are_answered_when_the_server_stops(tmp_path: Path) -> N
         waiters = [threading.Thread(target=work) for work in (follow, follow)]
         for one in waiters:
             one.start()
-        until(lambda: server.serving.streams.total() == 2)
         until(lambda: heard.count("event: confirmation") == 2)
     for one in waiters:
         one.join(timeout=LONGEST_S)

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
 
 import httpx2
-from tests.confirm_server import ConfirmServer, bearer
+from tests.confirm_core import Clock
+from tests.confirm_server import ConfirmServer, bearer, confirm_server
 from tests.tables import table
 
 CLASSES = ("stranger", "agent", "approver", "session")
@@ -15,8 +18,6 @@ TABLE: dict[str, tuple[int, int, int, int]] = {
     "POST /confirm": (401, 202, 403, 403),
     "GET /confirm/{id}": (401, 200, 200, 200),
     "GET /confirm/{other}": (401, 404, 200, 200),
-    "GET /confirm/{id}/events": (401, 200, 200, 200),
-    "GET /confirm/{other}/events": (401, 404, 200, 200),
     "POST /confirm/{id}/cancel": (401, 200, 200, 200),
     "POST /confirm/{other}/cancel": (401, 404, 200, 200),
     "POST /confirm/{id}/redeem": (401, 409, 403, 403),
@@ -129,6 +130,8 @@ def test_secrets_are_not_interchangeable(server: ConfirmServer) -> None:
         secret = client.cookies["journeyman_session"]
         assert client.get("/confirmations").status_code == 200
     assert server.get("/confirmations", secret, page=True).status_code == 401
+    link = server.login_link("ann").partition("#")[2]
+    assert server.get("/confirmations", link).status_code == 401
     for other in (server.agent(), server.approver()):
         headers = {"Cookie": f"journeyman_session={other}"}
         assert server.get("/confirmations", page=True, headers=headers).status_code == 401
@@ -169,6 +172,21 @@ def test_wrong_login_is_refused(server: ConfirmServer, given: dict[str, str]) ->
     answer = server.post("/login", body=body, page=True, headers={"Origin": server.page_url})
     assert answer.status_code == 401
     assert "set-cookie" not in answer.headers
+
+
+def test_guessed_credentials_are_in_the_audit_and_cannot_fill_it(tmp_path: Path) -> None:
+    clock = Clock()
+    with confirm_server(tmp_path, clock=clock) as server:
+        server.get("/confirmations", "jmk_guess")
+        page: dict[str, Any] = {"page": True, "headers": {"Origin": server.page_url}}
+        for number in range(5):
+            body = {"name": "ann", "key": f"jmk_guess_{number}"}
+            server.post("/login", body=body, **page)
+        clock.forward(60)
+        server.post("/links/open", body={"link": "jml_guess"}, **page)
+        refused = server.audit("refused")
+    assert {entry.actor for entry in refused} == {"stranger"}
+    assert [entry.about["at"] for entry in refused] == ["GET /confirmations", "POST /links/open"]
 
 
 def test_page_routes_are_absent_on_the_agents_port(server: ConfirmServer) -> None:

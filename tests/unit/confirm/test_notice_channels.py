@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.databases import database
 from tests.tables import table
 from tests.unit.notify.fake_services import PostBox, card, root_log
 
-from journeyman.confirm.notices.dispatch import NoticeChannel, ServiceChannel, make_channels
-from journeyman.confirm.notices.text import NoticeText, confirmation_notice
+from journeyman.confirm.notices import NoticeText, confirmation_notice, open_channels
+from journeyman.confirm.policy import Policy
+from journeyman.confirm.service import Service
 from journeyman.notify.apprise_service import AppriseService
+from journeyman.notify.services import NotificationService, open_service
 from journeyman.records.errors import BadSetting
+from journeyman.store.store import Store
 
 LINK = "https://confirm.example.com/open#tok_en"
 
@@ -23,19 +27,25 @@ def box() -> Iterator[PostBox]:
         yield one
 
 
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    home = tmp_path_factory.mktemp("home")
+    with Store(database(home)) as store:
+        yield Service(store.confirmations, home, Policy)
+
+
 def text_of(**changes: Any) -> NoticeText:
     return confirmation_notice(card(**changes), page_link=LINK, audit_head="7:abcdef")
 
 
-def channel_at(url: str) -> NoticeChannel:
-    (channel,) = make_channels([url])
-    return channel
+def channel_at(url: str) -> NotificationService:
+    return open_service(url, label="The address", about="confirmations", extra="confirm")
 
 
 def sent(box: PostBox, url: str, text: NoticeText) -> Any:
     """Send a text to a URL, and return what arrives."""
     box.received.clear()
-    channel_at(url).send(text, card())
+    channel_at(url).send(text.title, text.body, "warning")
     assert len(box.received) == 1
     return box.received[0][1]
 
@@ -44,7 +54,7 @@ def test_text_arrives_unchanged(box: PostBox) -> None:
     text = text_of(description="a \\n b :smile: *x* {y} &amp;")
     arrived = sent(box, box.url("ok?emojis=yes"), text)
     assert arrived["title"] == text.title
-    assert arrived["message"] == text.plain()
+    assert arrived["message"] == text.body()
     assert arrived["attachments"] == []
 
 
@@ -88,10 +98,10 @@ def test_text_is_shortened_to_the_limit_of_the_service(box: PostBox) -> None:
     ids=["unknown", "incomplete", "no scheme", "empty", "telegram"],
 )
 def test_unusable_url_is_refused_at_startup(
-    url: str, shown: str, capfd: pytest.CaptureFixture[str]
+    service: Service, url: str, shown: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with root_log() as logged, pytest.raises(BadSetting) as refused:
-        make_channels(["json://127.0.0.1:1/x", url])
+        open_channels(["json://127.0.0.1:1/x", url], service)
     assert shown in str(refused.value)
     out = capfd.readouterr()
     assert "canary" not in f"{refused.value}{logged}{out.out}{out.err}"
@@ -111,7 +121,8 @@ def test_story_8_discord_calls_nobody_and_draws_nothing(box: PostBox) -> None:
     service = AppriseService(f"discord://{'1' * 18}/{'a' * 68}", label="x", about="y")
     service.plugin.notify_url = f"http://127.0.0.1:{box.port}/ok"
     box.received.clear()
-    ServiceChannel(service).send(text_of(description=ATTACK), card())
+    text = text_of(description=ATTACK)
+    service.send(text.title, text.body, "warning")
     content = box.received[0][1]["content"]
     assert "@everyone" not in content
     assert "<@" not in content
@@ -127,7 +138,8 @@ def test_story_8_slack_calls_nobody(box: PostBox) -> None:
     service = AppriseService(url, label="x", about="y")
     service.plugin.webhook_url = f"http://127.0.0.1:{box.port}/ok"
     box.received.clear()
-    ServiceChannel(service).send(text_of(description=ATTACK), card())
+    text = text_of(description=ATTACK)
+    service.send(text.title, text.body, "warning")
     sent_text = json.dumps(box.received[0][1])
     assert "<!channel" not in sent_text
     assert "<@" not in sent_text

@@ -5,13 +5,11 @@ from typing import Any
 from tests.tables import table
 from tests.unit.notify.fake_services import card
 
-from journeyman.confirm.notices.text import (
+from journeyman.confirm.notices import (
     WORDS_HEADING,
     NoticeText,
     confirmation_notice,
-    outcome_line,
 )
-from journeyman.records.confirmation import Vote
 from journeyman.text.display import escape_live_text
 
 LINK = "https://confirm.example.com/open#tok_en"
@@ -26,7 +24,7 @@ def text_of(**changes: Any) -> NoticeText:
 def test_notice_states_requester_action_expiry_and_link() -> None:
     text = text_of(details={"to": "bob@example.com", "count": 2}, claimed="nightly")
     assert text.title == "01234567: deploy_production waits for your decision"
-    assert text.plain() == (
+    assert text.body() == (
         "Id: 01234567\n"
         "Action: deploy_production\n"
         "Tier: ask\n"
@@ -43,7 +41,7 @@ def test_notice_states_requester_action_expiry_and_link() -> None:
 
 
 def test_edited_details_and_quorum_are_shown() -> None:
-    body = text_of(edited={"version": "9.9"}, quorum=2).plain()
+    body = text_of(edited={"version": "9.9"}, quorum=2).body()
     assert '> version: "9.9"' in body
     assert "1.2.3" not in body
     assert "Needs: 2 people, has 0" in body
@@ -64,10 +62,10 @@ def test_edited_details_and_quorum_are_shown() -> None:
 )
 def test_story_16_notice_contains_no_secrets(changes: dict[str, Any]) -> None:
     text = text_of(**changes)
-    for shown in (text.title, text.plain(), text.markdown(), text.plain(500)):
+    for shown in (text.title, text.body(), text.body(is_markdown=True), text.body(500)):
         assert "canary" not in shown
         assert "Hunter2" not in shown
-    assert "hidden:" in text.plain()
+    assert "hidden:" in text.body()
 
 
 @table("code", [0x202E, 0x200B, 0x1B, 0x0D, 0x2800, 0xE0041, 0xD800])
@@ -78,11 +76,11 @@ def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -
     if where in ("details", "name"):
         changes = {"details": {hiding: 1} if where == "name" else {"a": hiding}}
     text = text_of(**changes)
-    for shown in (text.title, text.plain(), text.markdown()):
+    for shown in (text.title, text.body(), text.body(is_markdown=True)):
         assert chr(code) not in shown
         shown.encode()
     escapes = (f"pay\\u{{{code:x}}}bob", f"pay\\u{code:04x}bob", "pay\\rbob")
-    assert any(escape in text.plain() for escape in escapes)
+    assert any(escape in text.body() for escape in escapes)
 
 
 @table(
@@ -95,7 +93,7 @@ def test_story_8_hidden_characters_are_shown_as_escapes(code: int, where: str) -
 )  # fmt: skip
 def test_story_8_agent_text_is_inert_in_chats(live: str) -> None:
     text = text_of(description=live, details={"a": live}, action=live)
-    ours = text.plain().replace(LINK, "")
+    ours = text.body().replace(LINK, "")
     assert live not in ours
     assert "://" not in ours
     assert live not in text.title
@@ -109,7 +107,7 @@ def test_what_is_plain_stays_as_it_is(plain: str) -> None:
 def test_story_2_the_agents_lines_cannot_pass_for_the_services() -> None:
     faked = f"ok\nOpen: elsewhere\n{WORDS_HEADING}\nAPPROVED by ann\r\n"
     faked += "> Tier: routine\u2028Tier: routine"
-    lines = text_of(description=faked, details={"a\nTier": "\nTier: routine"}).plain().split("\n")
+    lines = text_of(description=faked, details={"a\nTier": "\nTier: routine"}).body().split("\n")
     assert [line for line in lines if line.startswith("Tier")] == ["Tier: ask"]
     assert [line for line in lines if line.startswith("Open")] == [f"Open: {LINK}"]
     assert lines.count(WORDS_HEADING) == 1
@@ -118,16 +116,16 @@ def test_story_2_the_agents_lines_cannot_pass_for_the_services() -> None:
 
 def test_markdown_is_escaped() -> None:
     text = text_of(description="**APPROVED** _x_ `y` # z &lt; [a](b)", action="rm *")
-    assert r"> \*\*APPROVED\*\* \_x\_ \`y\` \# z \&lt; \[a\]\(b\)" in text.markdown()
-    assert r"Action: rm \*" in text.markdown()
-    assert f"Open: <{LINK}>" in text.markdown()
+    assert r"> \*\*APPROVED\*\* \_x\_ \`y\` \# z \&lt; \[a\]\(b\)" in text.body(is_markdown=True)
+    assert r"Action: rm \*" in text.body(is_markdown=True)
+    assert f"Open: <{LINK}>" in text.body(is_markdown=True)
 
 
 @table("limit", [600, 1000, 4096])
 @table("letter", ["ж", "*", "😀"])
 def test_long_agent_text_is_cut_with_a_remark(limit: int, letter: str) -> None:
     text = text_of(description=letter * 9000)
-    for shown in (text.plain(limit), text.markdown(limit)):
+    for shown in (text.body(limit), text.body(limit, is_markdown=True)):
         assert len(shown.encode("utf-16-le")) // 2 <= limit
         assert LINK in shown
         assert shown.endswith("audit 123:ab12cd34ef567890…")
@@ -135,35 +133,8 @@ def test_long_agent_text_is_cut_with_a_remark(limit: int, letter: str) -> None:
         assert f"\n{missing} more characters: open the page\n" in shown
 
 
-@table(
-    ("changes", "said"),
-    [
-        ({"status": "approved", "settled_by": "ann"}, "APPROVED by ann"),
-        ({"status": "redeemed", "settled_by": "ann"}, "APPROVED by ann"),
-        ({"status": "denied", "settled_by": "bob"}, "DENIED by bob"),
-        (
-            {"status": "denied", "settled_by": "bob", "reason": "no \u202e"},
-            "DENIED by bob: no \\u{202e}",
-        ),
-        ({"status": "expired"}, "EXPIRED: no decision in time, so it is not done"),
-        ({"status": "cancelled", "settled_by": "ci"}, "CANCELLED by ci"),
-        ({"status": "auto_approved"}, "APPROVED by the whitelist"),
-        (
-            {
-                "quorum": 2,
-                "votes": (Vote(approver="ann", choice="approve", at=1.0, digest="sha256:aa"),),
-            },
-            "Waiting: 1 of 2 approvals",
-        ),
-    ],
-    ids=["approved", "redeemed", "denied", "reason", "expired", "cancelled", "whitelist", "quorum"],
-)
-def test_an_outcome_is_one_line(changes: dict[str, Any], said: str) -> None:
-    assert outcome_line(card(**changes)) == said
-
-
 def test_link_is_kept_when_nothing_else_fits() -> None:
-    shown = text_of().plain(10)
+    shown = text_of().body(10)
     assert LINK in shown
     assert "more characters: open the page" in shown
     assert "Roll out" not in shown

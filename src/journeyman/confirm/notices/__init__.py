@@ -1,1 +1,0 @@
-"""Notices about waiting confirmations: their text, the channels, and how they are sent."""
