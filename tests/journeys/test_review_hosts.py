@@ -39,6 +39,11 @@ ERRANDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("exec_command", {"cmd": "cat notes.txt"}),
         ("exec_command", {"cmd": "git push --force origin main; touch worse.ran"}),
     ],
+    "hermes": [
+        ("terminal", {"command": "touch bad.ran"}),
+        ("write_file", {"path": "bad.ran", "content": "x"}),
+        ("terminal", {"command": "git push --force origin main; touch worse.ran"}),
+    ],
     "opencode": [
         ("bash", {"command": "touch bad.ran", "description": "a command"}),
         ("write", {"filePath": "{work}/bad.ran", "content": "x"}),
@@ -102,13 +107,12 @@ def record_of(home: HostHome, engine: Engine, session: str) -> Any:
     if log.suffix == ".jsonl":
         return log.read_bytes()
     with closing(sqlite3.connect(log)) as database:
+        tables = [("session", "id"), ("message", "session_id"), ("part", "session_id")]
+        if engine.name == "hermes":
+            tables = [("sessions", "id"), ("messages", "session_id")]
         return [
             database.execute(f"SELECT * FROM {table} WHERE {column} = ?", (session,)).fetchall()
-            for table, column in (
-                ("session", "id"),
-                ("message", "session_id"),
-                ("part", "session_id"),
-            )
+            for table, column in tables
         ]
 
 
