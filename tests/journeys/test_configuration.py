@@ -126,18 +126,17 @@ def test_doctor_asks_the_configured_model(command: Command) -> None:
             assert found == ("ok", f"{name} {at}", "")
         found = model_finding(command, JOURNEYMAN_MODEL_NAME="gemma4", **environ)
         others = "is not among the models that the endpoint lists: gemma3, qwen3:latest"
-        assert found == ("note", f"gemma4 {at} {others}", f"{config}.name gemma3")
-        found = model_finding(command, code=1, **environ)
-        assert found == ("problem", f"no model {at} is named", f"{config}.name gemma3")
+        assert found == ("note", f"gemma4 {at} {others}", f"{config}.name NAME")
+        assert model_finding(command, **environ)[0] == "ok"  # none is needed
         environ["JOURNEYMAN_MODEL_NAME"] = "m"
         server.pages["/v1/models"] = fails(401)
         status, said, advice = model_finding(command, **environ)
         assert (status, advice) == ("note", f"{config}.api_key -")
-        assert "refuses the API key" in said
+        assert "does not list its models (HTTP 401)" in said
         del server.pages["/v1/models"]
         status, said, _ = model_finding(command, **environ)
         assert status == "note"
-        assert "lists no models (HTTP 404)" in said
+        assert "(HTTP 404)" in said
         assert not server.chats
     status, said, advice = model_finding(command, code=1, **environ)
     assert (status, said) == ("problem", f"m {at} cannot be reached: Connection refused")

@@ -114,8 +114,8 @@ class AgentFactory:
         more_tools = [
             tool if isinstance(tool, Tool) else function_tool(tool) for tool in options.more_tools
         ]
-        settings, workspace = self._settings.agent, self._workspace(options)
-        model, knowledge = self._model(options.model), self.knowledge
+        settings, knowledge = self._settings.agent, self.knowledge
+        model, workspace = self._model(options.model), self._workspace(options)
         prices = self._prices(model, options.base_url)
         ask = options.ask
         if ask is None:

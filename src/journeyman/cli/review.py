@@ -11,7 +11,6 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.cli.context import number, option
 from journeyman.cli.formatting import Column
-from journeyman.cli.model_choice import require_model
 from journeyman.facade.journeyman import Journeyman
 from journeyman.records import JournalEntry, Review
 from journeyman.text.display import readable
@@ -53,7 +52,6 @@ def session_(journeyman: Journeyman, *, session: str, **options: Any) -> "Review
       journeyman review 20261116-081500-3fa2b1
       journeyman review 20261116-081500-3fa2b1 --model gpt-5-mini
     """
-    require_model(journeyman, options["model"])
     with formatting.spinner("reviewing"):
         return journeyman.review(session, platform="cli", **options)
 

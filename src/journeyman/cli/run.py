@@ -16,7 +16,6 @@ from rich.text import Text
 
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import choice, flag, number, option
-from journeyman.cli.model_choice import require_model
 from journeyman.cli.session_view import print_call
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ApprovalRequest
@@ -175,7 +174,6 @@ def _own_runner(
 
     if options["resume"]:
         raise WrongInput(f"--with {OWN} cannot go on with a session: start a new run.")
-    require_model(journeyman, options["model"])
 
     def build(request: RunRequest) -> "Agent":
         agent = journeyman.agent(

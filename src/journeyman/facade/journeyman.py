@@ -168,7 +168,6 @@ class Journeyman(ExperienceFacade):
             self.configuration,
             self._readers,
             self.places(),
-            environ=self._environ,
             version=__version__,
             now=self._clock(),
         )
