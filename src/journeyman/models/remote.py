@@ -28,8 +28,7 @@ _NOTE = "[A note from the program, not from the user]\n"
 
 class RemoteModel:
     """A model reached over HTTP. `timeout_s` limits how long a server may send nothing, and
-    `retries` how often the SDK repeats a request that failed. After a reply that broke off,
-    `on_text` receives the next one from its start.
+    `retries` how often the SDK repeats a request that failed.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class RemoteModel:
         tools: Sequence[JsonObject] = (),
         *,
         max_tokens: int | None = None,
-        on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
         """See `Model.ask`."""
@@ -77,7 +75,7 @@ class RemoteModel:
         while True:
             tries += 1
             parser = ReplyParser(used_call_ids(messages))
-            outcome = self._try(body, parser, on_text, cancelled)
+            outcome = self._try(body, parser, cancelled)
             if isinstance(outcome, Reply):
                 return outcome
             if outcome.is_context_full:
@@ -116,7 +114,6 @@ class RemoteModel:
         self,
         body: bytes,
         parser: ReplyParser,
-        on_text: Callable[[str], None],
         cancelled: Callable[[], bool],
     ) -> Reply | Failure:
         """Make one request, and return the reply or the failure."""
@@ -157,8 +154,8 @@ class RemoteModel:
             for event in arriving:
                 if isinstance(event, Exception):
                     failed = event
-                elif event is not None and (text := parser.feed(event)):
-                    on_text(text)
+                elif event is not None:
+                    parser.feed(event)
         # A complete reply stands, even if the usage that follows it was lost.
         if failed is not None and not parser.is_complete:
             return failure_of(failed)

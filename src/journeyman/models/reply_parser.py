@@ -44,26 +44,24 @@ class ReplyParser:
     def is_complete(self) -> bool:
         return bool(self._finish_reason)
 
-    def feed(self, event: object) -> str:
-        """Add an event, and return the text in it."""
+    def feed(self, event: object) -> None:
+        """Add an event."""
         event = _object(event)
         self._model = self._model or _text(event.get("model"))
         self._usage = _object(event.get("usage")) or self._usage
         choices = event.get("choices")
         choice = _object(choices[0]) if isinstance(choices, list) and choices else {}
         if not choice:
-            return ""
+            return
         self.has_begun = True
         self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
         delta = _object(choice.get("delta"))
-        text = _text(delta.get("content")) + _text(delta.get("refusal"))
-        self._text.append(text)
+        self._text.append(_text(delta.get("content")) + _text(delta.get("refusal")))
         # llama.cpp, vLLM and LM Studio use the first name, OpenRouter and Ollama the second.
         thoughts = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
         self._reasoning.append(thoughts)
         for fragment in delta.get("tool_calls") or ():
             self._add_fragment(fragment)
-        return text
 
     def _add_fragment(self, fragment: JsonObject) -> None:
         function, index = _object(fragment.get("function")), fragment.get("index")
