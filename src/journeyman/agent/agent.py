@@ -171,6 +171,8 @@ class Agent:
 
     def close(self) -> None:
         """Release the agent's resources; a running review is cancelled."""
+        if self.background_review is not None:
+            self.background_review.cancel()
         self.on_close()
 
     def __enter__(self) -> Self:

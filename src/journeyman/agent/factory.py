@@ -138,13 +138,6 @@ class AgentFactory:
         ]
         tools += own
         reviewer = self._reviewer(model, tools, gate, options.platform, prices)
-        review = self._background_review(reviewer, options)
-
-        def close() -> None:
-            if review is not None:
-                review.cancel()
-            workspace.close()
-
         return Agent(
             store=self._store,
             model=model,
@@ -163,11 +156,11 @@ class AgentFactory:
             ask=ask,
             limits=options.limits or msgspec.convert(settings, RunLimits, from_attributes=True),
             prices=prices,
-            background_review=review,
+            background_review=self._background_review(reviewer, options),
             snapshots=snapshots,
             clock=self._clock,
             timer=self._timer,
-            on_close=close,
+            on_close=workspace.close,
         )
 
     def builtin_tools(self, limits: ToolLimits = DEFAULT_LIMITS) -> tuple[Tool, ...]:

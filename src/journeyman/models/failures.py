@@ -35,6 +35,8 @@ CONTEXT_FULL = re.compile(
 )
 """What error messages about a conversation that is too long have in common."""
 
+_ROLES = re.compile(r"\bsystem\b|\broles?\b", re.IGNORECASE)
+
 # OpenAI answers 429 then, but waiting does not help.
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient (?:balance|credits)", re.IGNORECASE)
 
@@ -54,6 +56,11 @@ class Failure(Struct, frozen=True, kw_only=True):
         if self.status in (401, 403, 404, 429):
             return False
         return self.status == 413 or bool(CONTEXT_FULL.search(self.body))
+
+    @property
+    def is_about_roles(self) -> bool:
+        """Whether the server does not accept the roles of the messages, or may not."""
+        return self.status in (400, 422, 500) and bool(_ROLES.search(self.body))
 
     def cause(self, secret: str) -> str:
         """Return the reason and the beginning of the response, without the secret."""

@@ -54,6 +54,7 @@ class RemoteModel:
         self._temperature = temperature
         self._timeout = openai.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s))
         self._retries = retries
+        self._leading_system_only = False
 
     @cached_property
     def context_tokens(self) -> int | None:
@@ -70,10 +71,14 @@ class RemoteModel:
         max_tokens: int | None = None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """See `Model.ask`."""
-        body, tries = self._body(messages, tools, max_tokens), 0
+        """See `Model.ask`. A system message after the beginning, which some servers do not accept,
+        is sent as a note after the first refusal.
+        """
+        has_later_system, tries = with_leading_system(messages) != [*messages], 0
         while True:
             tries += 1
+            sent = with_leading_system(messages) if self._leading_system_only else messages
+            body = self._body(sent, tools, max_tokens)
             parser = ReplyParser(used_call_ids(messages))
             outcome = self._try(body, parser, cancelled)
             if isinstance(outcome, Reply):
@@ -84,6 +89,9 @@ class RemoteModel:
                     f"{self._host}: {outcome.cause(self._api_key)}. Shorten it, or choose a model "
                     "with a larger window."
                 )
+            if has_later_system and outcome.is_about_roles and not self._leading_system_only:
+                self._leading_system_only = True
+                continue
             if not parser.has_begun or tries == _MOST_STREAMS:
                 parts = urlsplit(self._url)
                 url = f"{parts.scheme}://{self._host}{parts.path}"  # without a password or a query
@@ -96,7 +104,7 @@ class RemoteModel:
     def _body(
         self, messages: Sequence[JsonObject], tools: Sequence[JsonObject], max_tokens: int | None
     ) -> bytes:
-        body: dict[str, Any] = {"model": self.name, "messages": with_leading_system(messages)}
+        body: dict[str, Any] = {"model": self.name, "messages": messages}
         if tools:
             body["tools"] = tools
         longest = min(filter(None, (max_tokens, self._max_tokens)), default=None)
@@ -166,7 +174,7 @@ class RemoteModel:
 
 
 def with_leading_system(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return messages whose system messages are all at the beginning, as many chat templates want
+    """Return messages whose system messages are all at the beginning, as some chat templates want
     it: later ones become notes in the user's place. Messages before a note stay the same bytes, so
     that the provider's cache serves them.
     """

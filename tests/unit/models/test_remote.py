@@ -248,14 +248,26 @@ LATER_SYSTEM = [
 ]
 
 
-def test_a_later_system_message_is_sent_as_a_note() -> None:
-    with ModelServer(says("Done.")) as server:
-        model_at(server).ask(LATER_SYSTEM)
-    (body,) = server.chats
-    # What stands before the note is the same, so that the cache serves it.
-    assert body["messages"][:3] == LATER_SYSTEM[:3]
-    assert body["messages"][3]["role"] == "user"
-    assert body["messages"][3]["content"].endswith("Review it.")
+@table(
+    "refusal",
+    [
+        "System message must be at the beginning.",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+    ],
+)
+def test_a_later_system_message_is_sent_as_a_note_after_a_refusal(refusal: str) -> None:
+    with ModelServer(fails(400, refusal), says("Done."), says("Done.")) as server:
+        model = model_at(server)
+        for _ in range(2):
+            assert model.ask(LATER_SYSTEM).text == "Done."
+        refused, *others = server.chats
+    assert refused["messages"] == LATER_SYSTEM
+    assert len(others) == 2
+    for body in others:
+        # What stands before the note is the same, so that the cache serves it.
+        assert body["messages"][:3] == LATER_SYSTEM[:3]
+        assert body["messages"][3]["role"] == "user"
+        assert body["messages"][3]["content"].endswith("Review it.")
 
 
 @table(

@@ -194,10 +194,6 @@ def _find_skill_fault(content: str, name: str | None = None) -> str | None:
         return "Its front matter needs a name and a description. Add what is missing."
     if name is not None and front.name != name:
         return f"Its front matter says name: {front.name}, but the skill is called {name}."
-    if (length := len(front.description)) > _MAX_DESCRIPTION:
-        return f"Its description has {length:,} characters; shorten it to {_MAX_DESCRIPTION:,}."
-    if not front.body.strip():
-        return "There is nothing below its front matter. Describe there how it is done."
     if len(content) > _MAX_CHARACTERS:
         return (
             f"It has {len(content):,} characters; the limit for a SKILL.md is {_MAX_CHARACTERS:,}. "
