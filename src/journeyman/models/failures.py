@@ -1,6 +1,7 @@
 """What a failed request to a remote model means, in sentences for people."""
 
 import re
+from importlib import import_module
 
 import openai
 from msgspec import Struct
@@ -8,6 +9,10 @@ from msgspec import Struct
 from journeyman.models.reply_parser import NotAReply
 from journeyman.text.display import readable_line
 from journeyman.text.truncation import truncate
+
+# Before version 3, the SDK does not translate errors of its HTTP library in the middle of a stream.
+_http = import_module("httpx" if openai.__version__.startswith("2.") else "httpx2")
+HTTPError: type[Exception] = _http.HTTPError
 
 _EXCERPT_CHARACTERS = 300
 _SCANNED = 20_000
@@ -74,7 +79,7 @@ def failure_of(error: Exception) -> Failure:
     match error:
         case openai.APITimeoutError():
             return Failure(reason="the server sent nothing for too long", next_step=_UNREACHABLE)
-        case openai.APIConnectionError():
+        case openai.APIConnectionError() | HTTPError():
             cause = str(error.__cause__ or error)
             return Failure(reason="the connection failed", body=cause, next_step=_UNREACHABLE)
         case openai.APIStatusError():

@@ -13,7 +13,7 @@ import openai
 
 from journeyman.models.context_windows import find_context_tokens
 from journeyman.models.event_thread import thread_events
-from journeyman.models.failures import Failure, failure_of
+from journeyman.models.failures import Failure, HTTPError, failure_of
 from journeyman.models.model import Cancelled, JsonObject, Reply
 from journeyman.models.reply_parser import NotAReply, ReplyParser, used_call_ids
 from journeyman.records.errors import BadSetting, ContextFull, ModelUnavailable
@@ -155,7 +155,7 @@ class RemoteModel:
                     for event in events:
                         if emit(event):
                             return
-            except (openai.OpenAIError, ValueError, Cancelled) as error:
+            except (openai.OpenAIError, HTTPError, ValueError, Cancelled) as error:
                 emit(error)
 
         with closing(thread_events(receive, cancelled=cancelled)) as arriving:
