@@ -6,7 +6,6 @@ import atexit
 import importlib
 import importlib.util
 import os
-import re
 import secrets
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -35,8 +34,6 @@ _PROMPT_CACHE_MIB = 512
 
 _MAX_THREADS = 8
 _WAIT_POLICY = "OMP_WAIT_POLICY"
-
-_QUANTISATION = re.compile(r"[.-](?:I?Q\d\w*|BF16|F16|F32)$", re.IGNORECASE)
 
 
 class Engine:
@@ -153,7 +150,7 @@ class EmbeddedModel:
     def __init__(self, *, context_tokens: int = 8192, max_tokens: int = 512) -> None:
         engine_library()
         weights = find_weights()
-        self.name = _QUANTISATION.sub("", weights.stem)
+        self.name = weights.name.partition(".")[0]
         self.context_tokens = context_tokens
         self._max_tokens = max_tokens
         self._engine = shared_engine(weights.resolve(), context_tokens)
