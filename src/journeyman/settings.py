@@ -159,7 +159,7 @@ database              database URL; default sqlite:///<home>/journeyman.db
 busy_timeout_s        seconds to wait for a locked SQLite database; default 30
 trivial_tools         list of housekeeping tools, which teach nothing; default clarify, memory, …
 clones                list of folders that share the project of their git remote in any case
-model.name            the model that agents use: embedded, a .gguf file, or one at an endpoint
+model.name            the model that agents use: embedded, or one at an endpoint
 model.base_url        address of an OpenAI-compatible endpoint
 model.api_key         API key for that endpoint; default its vendor's variable, OPENAI_API_KEY …
 model.context_length  the model's context window in tokens; detected by default

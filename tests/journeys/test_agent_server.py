@@ -97,7 +97,7 @@ CASES = {
     "500_at_every_attempt": Case(
         script=(looks_once(),),
         always=fails(500, "out of order", **_AT_ONCE),
-        says=("Stopped (", "500", "out of order", "5 tries", "try again later"),
+        says=("Stopped (", "500", "out of order", "try again later"),
         ended="error",
         verdicts=("ok",),
         requests=6,
@@ -161,17 +161,17 @@ CASES = {
 SLOW = {
     "html": Case(
         always=sends("<html><body>Welcome!</body></html>", kind="text/html"),
-        says=("the response is not JSON", "Welcome!", "often ends in /v1"),
+        says=("the response is not a chat reply", "often ends in /v1"),
         ended="error",
-        requests=5,
+        requests=1,
     ),
     "connection_cut_each_time": Case(
         script=(looks_once(),),
         always=HALF,
-        says=("the connection failed", "5 tries", "Check that the server is running"),
+        says=("the connection failed", "Check that the server is running"),
         ended="error",
         verdicts=("ok",),
-        requests=6,
+        requests=4,
     ),
 }
 """Servers that do not state when to retry: the program waits longer each time."""
@@ -277,6 +277,6 @@ def test_servers_that_never_give_a_valid_answer(tables: Path, tmp_path: Path) ->
             runs.append((run, run.start(), case, server))
         for run, process, case, server in runs:
             run.check(process.wait(code=case.code), case, server)
-        says_so = ("the connection failed", "refused", "5 tries", "Check that the server", nowhere)
+        says_so = ("the connection failed", "refused", "Check that the server", nowhere)
         case = Case(says=says_so, ended="error")
         alone.check(refused.wait(code=case.code), case)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from tests.clients import ClientHome, Imported, client_program, json_lines
+from tests.gemini_server import GeminiServer
 from tests.program import Command
 
 from journeyman.records import Tokens
-from journeyman.testing import ScriptedServer, calls, says
+from journeyman.testing import calls, says
 
 pytestmark = pytest.mark.soak
 
@@ -34,7 +35,7 @@ _FULL = Tokens(input_tokens=900_000, output_tokens=10)
 class Gemini:
     """Gemini CLI in a home of its own, which may not push."""
 
-    def __init__(self, folder: Path, server: ScriptedServer) -> None:
+    def __init__(self, folder: Path, server: GeminiServer) -> None:
         self._program = client_program("gemini")
         self._server = server
         self.home = ClientHome(folder)
@@ -85,7 +86,7 @@ def test_a_subagent_a_refusal_a_resumed_chat_and_a_compression(
         ],
         "go on": [calls(shell("exit 3"), tokens=_FULL), calls(shell("echo after")), says("Yes.")],
     }
-    with ScriptedServer(script) as server:
+    with GeminiServer(script) as server:
         gemini = Gemini(tmp_path, server)
         gemini.ask("do the work")
         gemini.ask("go on", "-r", "latest")

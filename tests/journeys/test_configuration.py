@@ -126,30 +126,21 @@ def test_doctor_asks_the_configured_model(command: Command) -> None:
             assert found == ("ok", f"{name} {at}", "")
         found = model_finding(command, JOURNEYMAN_MODEL_NAME="gemma4", **environ)
         others = "is not among the models that the endpoint lists: gemma3, qwen3:latest"
-        assert found == ("note", f"gemma4 {at} {others}", f"{config}.name gemma3")
-        found = model_finding(command, code=1, **environ)
-        assert found == ("problem", f"no model {at} is named", f"{config}.name gemma3")
+        assert found == ("note", f"gemma4 {at} {others}", f"{config}.name NAME")
+        assert model_finding(command, **environ)[0] == "ok"  # none is needed
         environ["JOURNEYMAN_MODEL_NAME"] = "m"
         server.pages["/v1/models"] = fails(401)
         status, said, advice = model_finding(command, **environ)
         assert (status, advice) == ("note", f"{config}.api_key -")
-        assert "refuses the API key" in said
+        assert "does not list its models (HTTP 401)" in said
         del server.pages["/v1/models"]
         status, said, _ = model_finding(command, **environ)
         assert status == "note"
-        assert "lists no models (HTTP 404)" in said
+        assert "(HTTP 404)" in said
         assert not server.chats
     status, said, advice = model_finding(command, code=1, **environ)
     assert (status, said) == ("problem", f"m {at} cannot be reached: Connection refused")
     assert f"{config}.base_url" in advice
-
-
-def test_doctor_checks_a_model_that_is_a_file(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "own.gguf"
-    environ = {"JOURNEYMAN_MODEL_NAME": str(file)}
-    assert model_finding(command, code=1, **environ)[1] == f"there is no file {file}"
-    file.write_bytes(b"GGUF")
-    assert model_finding(command, **environ) == ("ok", str(file), "")
 
 
 def test_advice_is_for_the_home_that_was_checked(command: Command, tmp_path: Path) -> None:

@@ -91,7 +91,6 @@ class Agent:
         conversation_history: Sequence[Mapping[str, Any]] | None = None,
         *,
         on_step: Callable[[RunStep], None] = lambda _step: None,
-        on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Turn:
         """Run one turn on a user message, in the agent's current conversation. A history that
@@ -125,7 +124,6 @@ class Agent:
             clock=self.clock,
             cancelled=must_stop,
             on_step=on_step,
-            on_text=on_text,
         )
         stopped, changed_files = STOPPED_BY_USER, False
         if self.snapshots is not None:
@@ -173,6 +171,8 @@ class Agent:
 
     def close(self) -> None:
         """Release the agent's resources; a running review is cancelled."""
+        if self.background_review is not None:
+            self.background_review.cancel()
         self.on_close()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """Builds agents and reviewers from the settings: model, tools, gate, memory, opening, review."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,15 +61,17 @@ _MAX_UNREVIEWED = 200
 class AgentOptions(Struct, frozen=True, kw_only=True):
     """The options of one agent.
 
+    `model` is a model, or the name of one: `embedded`, or a model at the configured endpoint.
     `warm` is `auto`, `off` or the name of a template. `ask` decides on risky calls; without it the
     configured confirmation service does, and without one they are refused. `tell` receives lines
-    for the user. `base_url` is the endpoint that prices are looked up for, if not the default one.
-    `network` gives commands network access regardless of the settings. `only` names the built-in
-    tools it has, by default all, in addition to `more_tools`. `briefing` extends the system prompt.
-    `about` is the task that the opening must fit, if that is not the whole user message.
+    for the user. `network` gives commands network access regardless of the settings. `tools` are
+    your own, beside the built-in ones: functions with type hints and a docstring, or `Tool`
+    records; `only` names the built-in tools it has, by default all. `base_url` is the endpoint that
+    prices are looked up for, if not the default one. `briefing` extends the system prompt. `about`
+    is the task that the opening must fit, if that is not the whole user message.
     """
 
-    workspace: Path
+    workspace: Path | str = "."
     model: Model | str = ""
     warm: str = "auto"
     ask: Approver | None = None
@@ -78,10 +80,10 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     network: bool = False
     tell: Notify = lambda _line: None
     platform: str = "library"
-    tags: tuple[str, ...] = ()
-    base_url: str | None = None
+    tags: Iterable[str] = ()
+    tools: Sequence[Tool | Callable[..., Any]] = ()
     only: Sequence[str] | None = None
-    more_tools: Sequence[Tool | Callable[..., Any]] = ()
+    base_url: str | None = None
     briefing: str = ""
     about: str = ""
 
@@ -110,11 +112,11 @@ class AgentFactory:
 
     def agent(self, options: AgentOptions) -> Agent:
         """Build an agent that works in `options.workspace`."""
-        more_tools = [
-            tool if isinstance(tool, Tool) else function_tool(tool) for tool in options.more_tools
-        ]
-        settings, workspace = self._settings.agent, self._workspace(options)
-        model, knowledge = self._model(options.model), self.knowledge
+        if options.warm not in ("auto", "off"):
+            self._experience.templates.get(options.warm)  # report an unknown name early
+        own = [tool if isinstance(tool, Tool) else function_tool(tool) for tool in options.tools]
+        settings, knowledge = self._settings.agent, self.knowledge
+        model, workspace = self._model(options.model), self._workspace(options)
         prices = self._prices(model, options.base_url)
         ask = options.ask
         if ask is None:
@@ -133,15 +135,8 @@ class AgentFactory:
             for tool in (*working, *self._stored_tools(gate, ask))
             if options.only is None or tool.name in options.only
         ]
-        tools += more_tools
+        tools += own
         reviewer = self._reviewer(model, tools, gate, options.platform, prices)
-        review = self._background_review(reviewer, options)
-
-        def close() -> None:
-            if review is not None:
-                review.cancel()
-            workspace.close()
-
         return Agent(
             store=self._store,
             model=model,
@@ -154,17 +149,17 @@ class AgentFactory:
                 "platform": options.platform,
                 "cwd": str(workspace.root),
                 "project": self._experience.find_project(workspace.root),
-                "tags": options.tags,
+                "tags": (options.tags,) if isinstance(options.tags, str) else (*options.tags,),
             },
             decide=decide_by_risk(gate, workspace.unconfined),
             ask=ask,
             limits=options.limits or msgspec.convert(settings, RunLimits, from_attributes=True),
             prices=prices,
-            background_review=review,
+            background_review=self._background_review(reviewer, options),
             snapshots=snapshots,
             clock=self._clock,
             timer=self._timer,
-            on_close=close,
+            on_close=workspace.close,
         )
 
     def builtin_tools(self, limits: ToolLimits = DEFAULT_LIMITS) -> tuple[Tool, ...]:
@@ -212,7 +207,7 @@ class AgentFactory:
         database = sqlite_path(self._settings.database)
         own = [self._settings.home, self.knowledge.folder, *([database] if database else [])]
         return Workspace(
-            options.workspace,
+            Path(options.workspace),
             confine=settings.confine,
             hidden=own,
             network="on" if options.network else settings.network,
@@ -230,8 +225,8 @@ class AgentFactory:
         if not is_reviewed or not any(tool.risk == "knowledge" for tool in reviewer.tools):
             return None
         # Earlier agents, which ran in other processes, may have left turns and calls unreviewed.
-        last = next(iter(self._store.reviews.list(limit=1)), None)
-        since = None if last is None else last.started_at
+        last = self._store.reviews.list(limit=1)
+        since = last[0].started_at if last else None
         recent = self._store.sessions.list(source=SOURCE, since=since, limit=_MAX_UNREVIEWED)
         done = [overview for overview in recent if overview.session.end_reason == "agent_stop"]
         return BackgroundReview(

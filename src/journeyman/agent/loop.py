@@ -32,7 +32,6 @@ class Loop:
     clock: Callable[[], float]
     cancelled: Callable[[], bool]
     on_step: Callable[[RunStep], None] = lambda _step: None
-    on_text: Callable[[str], None] = lambda _text: None
     reply: Reply = Reply()  # noqa: RUF009 - frozen
     calls: int = 0
     denied: list[DeniedCall] = field(default_factory=list)
@@ -68,9 +67,7 @@ class Loop:
     def _ask(self) -> tuple[ToolCall, ...]:
         """Have the model reply, and return the calls that it requests."""
         conversation = self.conversation
-        reply = self.model.ask(
-            conversation.chat, self.tools, on_text=self.on_text, cancelled=self.cancelled
-        )
+        reply = self.model.ask(conversation.chat, self.tools, cancelled=self.cancelled)
         at = self.clock()
         message = conversation.next_message(
             "assistant",

@@ -14,7 +14,6 @@ from rich.text import Text
 from journeyman.cli import context, formatting
 from journeyman.cli.context import choice, number, option
 from journeyman.cli.formatting import Column
-from journeyman.cli.model_choice import require_model
 from journeyman.facade.journeyman import Journeyman
 from journeyman.plugin.engines import ENGINES, OWN
 from journeyman.records import Draft, JournalEntry, Review
@@ -91,7 +90,6 @@ def session_(
             if not unasked:
                 journeyman.reviews.note_told()
             return done, ()
-        require_model(journeyman, model or "")
         reviewed = journeyman.review(
             session, platform="cli", model=model or "", cancelled=stopping.is_set
         )

@@ -16,7 +16,6 @@ from rich.text import Text
 
 from journeyman.cli import context, files, formatting
 from journeyman.cli.context import choice, flag, number, option
-from journeyman.cli.model_choice import require_model
 from journeyman.cli.session_view import print_call
 from journeyman.facade.journeyman import Journeyman
 from journeyman.gate.decision import ApprovalRequest
@@ -32,11 +31,11 @@ from journeyman.hosts.runner import (
     RunStep,
     RunText,
 )
-from journeyman.models.factory import is_in_process
 from journeyman.plugin.engines import ENGINES, OWN, choose_engine, installed_hosts
 from journeyman.plugin.runs import HostRun
 from journeyman.records import Call, Verdict
 from journeyman.records.errors import WrongInput
+from journeyman.settings import EMBEDDED
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
 )
 @option(
     "--model NAME",
-    "Model to use: one of the agent's; for journeyman also embedded or a .gguf file.",
+    "Model to use: one of the agent's; for journeyman also embedded.",
     default="",
 )
 @option(
@@ -112,7 +111,7 @@ def run(journeyman: Journeyman, *, task: tuple[str, ...], as_json: bool, **optio
     if not folder.is_dir():
         raise click.UsageError(f"{options['workspace']} is not a folder.")
     model = options["model"]
-    is_own = is_in_process(model) or (model and not installed_hosts())
+    is_own = model == EMBEDDED or (model and not installed_hosts())
     engine = options["engine"] or (OWN if is_own else choose_engine(journeyman, folder))
     display = RunDisplay(formatting.console(), journeyman.judge, quiet=as_json)
     with context.graceful_stop(
@@ -175,7 +174,6 @@ def _own_runner(
 
     if options["resume"]:
         raise WrongInput(f"--with {OWN} cannot go on with a session: start a new run.")
-    require_model(journeyman, options["model"])
 
     def build(request: RunRequest) -> "Agent":
         agent = journeyman.agent(

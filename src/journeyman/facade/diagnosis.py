@@ -4,7 +4,6 @@ import os
 import platform
 import shlex
 import stat
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,7 +44,6 @@ def diagnose(
     readers: Readers,
     places: list[LogLocation],
     *,
-    environ: Mapping[str, str],
     version: str,
     now: float,
 ) -> list[Finding]:
@@ -58,7 +56,7 @@ def diagnose(
         _home(settings.home),
         *_settings(configuration),
         *_database(settings, program, now),
-        check_model(settings, program, environ),
+        check_model(settings, program),
         _confinement(confine=settings.agent.confine),
         _confirmations(settings, program),
         *_readers(readers),

@@ -2,7 +2,7 @@
 named by a noun (`jm.sessions`, `jm.templates`, `jm.jobs`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from journeyman.agent.factory import AgentFactory
     from journeyman.agent.review.journal import Journal
     from journeyman.agent.review.reviewer import ReviewResult
-    from journeyman.agent.tools.tool import Tool
     from journeyman.agent.turn import Turn
     from journeyman.facade.finding import Finding
-    from journeyman.gate.decision import Approver
-    from journeyman.hosts.runner import HostRunners, RunLimits
+    from journeyman.hosts.runner import HostRunners
     from journeyman.jobs.guard import ModelRoute
     from journeyman.jobs.jobs import Jobs
     from journeyman.models.model import Model
@@ -90,48 +88,15 @@ class Journeyman(ExperienceFacade):
         )
         return Jobs(self._store, runner)
 
-    def agent(
-        self,
-        *,
-        model: "Model | str" = "",
-        workspace: Path | str = ".",
-        warm: str = "auto",
-        ask: "Approver | None" = None,
-        limits: "RunLimits | None" = None,
-        review: bool | None = None,
-        network: bool = False,
-        tell: Callable[[str], None] = lambda _line: None,
-        platform: str = "library",
-        tags: Iterable[str] = (),
-        tools: "Sequence[Tool | Callable[..., Any]]" = (),
-    ) -> "Agent":
-        """Return an agent that works in a folder.
-
-        `model` is a model, or the name of one: `embedded`, a .gguf file, or a model at the
-        configured endpoint. `warm` is `auto`, `off` or the name of a template. `ask` decides on
-        risky calls; without it, and without a confirmation service, they are refused. `network`
-        gives commands network access. `tools` are your own, beside the built-in ones: functions
-        with type hints and a docstring, or `Tool` records. Close the agent, or use it as a context
-        manager.
+    def agent(self, **options: Any) -> "Agent":
+        """Return an agent that works in a folder. The options are the fields of
+        `journeyman.agent.factory.AgentOptions`: `model`, `workspace`, `warm`, `ask`, `limits`,
+        `tools` and others. Close the agent, or use it as a context manager.
         """
-        if warm not in ("auto", "off"):
-            self.templates.get(warm)  # report an unknown name before spending anything
+        agents = self._agents
         from journeyman.agent.factory import AgentOptions
 
-        options = AgentOptions(
-            model=model,
-            workspace=Path(workspace),
-            warm=warm,
-            ask=ask,
-            limits=limits,
-            review=review,
-            network=network,
-            tell=tell,
-            platform=platform,
-            tags=(tags,) if isinstance(tags, str) else tuple(tags),
-            more_tools=tools,
-        )
-        return self._agents.agent(options)
+        return agents.agent(AgentOptions(**options))
 
     def run(self, task: str, **options: Any) -> "Turn":
         """Have an agent do a task in one turn; the options are those of `agent`."""
@@ -171,7 +136,6 @@ class Journeyman(ExperienceFacade):
             self.configuration,
             self._readers,
             self.places(),
-            environ=self._environ,
             version=__version__,
             now=self._clock(),
         )

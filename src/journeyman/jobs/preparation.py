@@ -28,11 +28,11 @@ from journeyman.jobs.outcome import RunMonitor, finish_tool
 from journeyman.jobs.prompt import Runtime, runtime_block
 from journeyman.jobs.scripts import check_script_name, resolve_script
 from journeyman.jobs.time_zones import get_zone
-from journeyman.models.factory import endpoint, is_in_process, make_model
+from journeyman.models.factory import endpoint, make_model
 from journeyman.models.model import Model
 from journeyman.records.errors import JobBlocked, WrongInput
 from journeyman.records.job import OWN_RUNNER, Job
-from journeyman.settings import Settings
+from journeyman.settings import EMBEDDED, Settings
 
 _WARM = ("auto", "off")
 
@@ -72,7 +72,7 @@ class RunPreparer:
         """Return the runner of a job that names none: the small loop if an option is only for it,
         else what `run` would choose. Raise BadSetting if there is none.
         """
-        if self.hosts is None or _has_own_options(job) or is_in_process(job.model):
+        if self.hosts is None or _has_own_options(job) or job.model == EMBEDDED:
             return OWN_RUNNER
         return self.hosts.choose(Path(job.workdir))
 
@@ -194,7 +194,7 @@ class RunPreparer:
                 tags=("job", f"job:{job.name}"),
                 base_url=settings.base_url,
                 only=tools,
-                more_tools=(finish_tool(monitor.on_finish),),
+                tools=(finish_tool(monitor.on_finish),),
                 briefing=runtime_block(job, runtime, now=self.clock()),
                 about=job.prompt,
             )

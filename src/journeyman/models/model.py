@@ -42,12 +42,11 @@ class Model(Protocol):
         tools: Sequence[JsonObject] = (),
         *,
         max_tokens: int | None = None,
-        on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
-        """Return the reply to these messages. `on_text` receives its text as it arrives. When
-        `cancelled` returns true, abort the request and raise Cancelled. Raise ContextFull if the
-        messages do not fit the context window, ModelUnavailable if there is no reply.
+        """Return the reply to these messages. When `cancelled` returns true, abort the request and
+        raise Cancelled. Raise ContextFull if the messages do not fit the context window,
+        ModelUnavailable if there is no reply.
         """
         ...
 

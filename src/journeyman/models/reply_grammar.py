@@ -133,13 +133,6 @@ def read_reply(reply: str, messages: Sequence[JsonObject]) -> tuple[str, tuple[T
     return text.strip(), (ToolCall(id=_next_call_id(messages), name=start[1], arguments=arguments),)
 
 
-def settled_text(reply: str) -> str:
-    """Return the part of an incomplete reply that will be in its text, whatever follows."""
-    text = reply.partition(CALL_OPENS)[0]
-    tag_starts = (CALL_OPENS[:size] for size in range(len(CALL_OPENS) - 1, 0, -1))
-    return text.removesuffix(next(filter(text.endswith, tag_starts), "")).strip()
-
-
 def _next_call_id(messages: Sequence[JsonObject]) -> str:
     """Return an unused id for the next call: always the same for the same messages."""
     used = used_call_ids(messages)

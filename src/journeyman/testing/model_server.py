@@ -1,5 +1,5 @@
 """A model server on loopback that follows a script, for tests of real agents: it speaks Anthropic's
-Messages, OpenAI's Chat Completions and Responses, and Google's generateContent, streamed or whole.
+Messages and OpenAI's Chat Completions and Responses, streamed or whole.
 
     script = {"count the files": [calls(("Bash", {"command": "ls | wc -l"})), says("Three.")]}
     with ScriptedServer(script) as server:
@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from journeyman.models.model import Reply
 from journeyman.testing.scripted_model import says
-from journeyman.testing.wire_formats import Endpoint, Exchange, WireFormat, endpoint
+from journeyman.testing.wire_formats import ENDPOINTS, Endpoint, Exchange, WireFormat
 
 _DONE = says("Done.")
 
@@ -51,13 +51,17 @@ class ScriptedServer:
 
     @property
     def url(self) -> str:
-        """The address without the version, as Anthropic's and Google's clients want it."""
+        """The address without the version, as Anthropic's clients want it."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def base_url(self) -> str:
         """The address with the version, as OpenAI's clients want it."""
         return f"{self.url}/v1"
+
+    def find_endpoint(self, path: str) -> Endpoint | None:
+        """Return the endpoint at a path; another server may have more."""
+        return ENDPOINTS.get(path)
 
     def answer(
         self, target: Endpoint, path: str, headers: dict[str, str], body: Mapping[str, Any]
@@ -128,7 +132,7 @@ class _Connection(BaseHTTPRequestHandler):
         if path.endswith("/count_tokens"):
             self._send_json(200, {"input_tokens": len(received) // 4})
             return
-        target = endpoint(path)
+        target = self.server.owner.find_endpoint(path)
         if target is None:
             self._send_json(404, {"error": {"message": f"There is no {self.path}."}})
             return

@@ -51,7 +51,6 @@ class ScriptedModel:
         tools: Sequence[JsonObject] = (),
         *,
         max_tokens: int | None = None,
-        on_text: Callable[[str], None] = lambda _text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Reply:
         """Return the next line of the script; see Model."""
@@ -70,8 +69,6 @@ class ScriptedModel:
         if isinstance(line, BaseException):
             raise line
         reply = line if isinstance(line, Reply) else line(messages, tools)
-        if reply.text:
-            on_text(reply.text)
         return msgspec.structs.replace(reply, model=reply.model or self.name)
 
 

@@ -4,7 +4,6 @@ as the server-sent events or the whole body that an API would send.
 
 import itertools
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -254,43 +253,6 @@ def _role_of_item(item: Mapping[str, Any]) -> str:
     return "assistant" if kind in _ANSWER_ITEMS else str(item.get("role"))
 
 
-class GeminiContent:
-    """Google's generateContent API, whose paths name the model and whether to stream."""
-
-    def turns(self, body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        for content in body.get("contents", ()):
-            parts = content.get("parts", [])
-            role = "assistant" if content.get("role") == "model" else "user"
-            has_results = any("functionResponse" in part for part in parts)
-            yield ("tool" if has_results else role), plain_text(parts)
-
-    def events(self, reply: Reply, exchange: Exchange) -> Iterator[Event]:
-        yield Event(data=self.whole(reply, exchange))
-
-    def whole(self, reply: Reply, exchange: Exchange) -> Any:
-        tokens = reply.tokens
-        parts: list[dict[str, Any]] = [{"text": reply.text}] if reply.text else []
-        parts += [
-            {"functionCall": {"name": call.name, "args": json.loads(call.arguments)}}
-            for call in reply.tool_calls
-        ]
-        content = {"role": "model", "parts": parts}
-        cached, thoughts = tokens.cache_read_tokens or 0, tokens.reasoning_tokens or 0
-        prompt, answer = (tokens.input_tokens or 0) + cached, tokens.output_tokens or 0
-        return {
-            "responseId": exchange.id,
-            "modelVersion": exchange.model,
-            "candidates": [{"index": 0, "content": content, "finishReason": "STOP"}],
-            "usageMetadata": {
-                "promptTokenCount": prompt,
-                "cachedContentTokenCount": cached,
-                "candidatesTokenCount": answer - thoughts,
-                "thoughtsTokenCount": thoughts,
-                "totalTokenCount": prompt + answer,
-            },
-        }
-
-
 class Endpoint(Struct, frozen=True, kw_only=True):
     """What a path asks for: an API, and where the path says so instead of the body, the `model`
     and whether the answer `streams`.
@@ -301,17 +263,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     streams: bool | None = None
 
 
-_ENDPOINTS = {
+ENDPOINTS = {
     "/v1/messages": Endpoint(wire_format=AnthropicMessages()),
     "/v1/chat/completions": Endpoint(wire_format=ChatCompletions()),
     "/v1/responses": Endpoint(wire_format=Responses()),
 }
-_GEMINI_PATH = re.compile(r"/v1(?:beta)?/models/([^/:]+):(generate|streamGenerate)Content")
-
-
-def endpoint(path: str) -> Endpoint | None:
-    """Return the endpoint at a path, if there is one."""
-    if found := _GEMINI_PATH.fullmatch(path):
-        streams = found[2] == "streamGenerate"
-        return Endpoint(wire_format=GeminiContent(), model=found[1], streams=streams)
-    return _ENDPOINTS.get(path)

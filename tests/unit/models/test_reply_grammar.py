@@ -6,11 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.tables import table
 
-from journeyman.models.reply_grammar import read_reply, reply_grammar, settled_text
+from journeyman.models.reply_grammar import read_reply, reply_grammar
 
 STRING = {"type": "string"}
 
@@ -163,22 +161,3 @@ def read(reply: str) -> tuple[str, list[tuple[str, str]]]:
 )
 def test_read_reply(reply: str, text: str, calls: list[tuple[str, str]]) -> None:
     assert read(reply) == (text, calls)
-
-
-pieces = st.sampled_from(
-    [
-        *("words", " ", "\n", "<", "<tool", "<tool_call>", "</tool_call>", "{", "}", LS),
-        '{"name": "terminal", "arguments": ',
-    ]
-)
-
-
-@given(st.lists(pieces, max_size=12))
-def test_settled_text_never_changes(coming: list[str]) -> None:
-    text, _ = read("".join(coming))
-    told = ""
-    for size in range(len(coming) + 1):
-        certain = settled_text("".join(coming[:size]))
-        assert certain.startswith(told)
-        told = certain
-    assert text.startswith(told)

@@ -109,24 +109,3 @@ class TestMessages:
         (request,) = server.requests
         assert request.reply.text == "Done."
         assert request.path == "/v1/messages"
-
-
-class TestGenerateContent:
-    def _address(self, server: ScriptedServer, method: str) -> str:
-        return f"{server.url}/v1beta/models/gemini-pro:{method}"
-
-    def test_streamed(self, server: ScriptedServer) -> None:
-        parts = [{"text": "where you are"}, {"text": "count the files"}]
-        address = self._address(server, "streamGenerateContent") + "?alt=sse"
-        (event,) = _events(_post(address, contents=[{"role": "user", "parts": parts}]))
-        asked = event["candidates"][0]["content"]["parts"]
-        commands = [part["functionCall"]["args"]["command"] for part in asked]
-        assert commands == ["ls", "date"]
-        assert event["modelVersion"] == "gemini-pro"
-        assert event["usageMetadata"] == {
-            "promptTokenCount": 100,
-            "cachedContentTokenCount": 70,
-            "candidatesTokenCount": 9,
-            "thoughtsTokenCount": 0,
-            "totalTokenCount": 109,
-        }

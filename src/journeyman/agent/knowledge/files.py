@@ -121,7 +121,7 @@ def locked(folder: Path, path: str, *, timeout_s: float = _LOCK_TIMEOUT_S) -> It
 
 def apply_write(folder: Path, write: Write) -> None:
     """Apply a planned write, under the lock. Raise NotWritten if the file has changed since."""
-    path = _checked_path(folder, write.path)
+    path = folder / write.path
     if read_exactly(path) != write.before:
         raise NotWritten(
             f"{path} has changed in the meantime, so nothing was written. Read it again, then try "
@@ -147,22 +147,6 @@ def _reporting(folder: Path) -> Iterator[None]:
             f"{folder} could not be written to: {error.strerror}. Nothing was changed; check the "
             "disk and the permissions of the folder."
         ) from error
-
-
-def _checked_path(folder: Path, path: str) -> Path:
-    """The path of a changed file. Below its folder for memory or skills, nothing is a link."""
-    top, _, inner = path.partition("/")
-    full = folder / path
-    try:
-        is_plain = full.resolve() == (folder / top).resolve() / inner
-    except RuntimeError:  # a cycle of links
-        is_plain = False
-    if top not in (MEMORIES, SKILLS) or not is_plain:
-        raise NotWritten(
-            f"{full} is not below {folder}, or is a link, so it was not written. Change it where "
-            "it really is."
-        )
-    return full
 
 
 def _make_folder(folder: Path) -> None:

@@ -2,14 +2,13 @@
 `skills/[category/]name/SKILL.md`. Changes are only planned here; `Knowledge` applies them.
 """
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from journeyman.agent.knowledge.files import SKILLS, find_fault, read_exactly, read_to_show
 from journeyman.records import Write
@@ -23,8 +22,6 @@ FOLDERS = ("references", "templates", "scripts", "assets")
 _MAX_NAME = 64
 _MAX_DESCRIPTION = 1024
 _MAX_CHARACTERS = 100_000
-_MAX_DEPTH = 3
-_MAX_FRONT_MATTER = 16_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _FRONT_MATTER = re.compile(
     r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
@@ -89,14 +86,12 @@ class Skills:
 
     def files(self, name: str) -> tuple[str, ...]:
         """Return the additional files of a skill, without links that lead out of its folder."""
-        folder = self._folder / self.get(name).path
-        names = []
-        for subfolder in FOLDERS:
-            for path in (folder / subfolder).rglob("*"):
-                with suppress(OSError, RuntimeError):  # links may form a cycle
-                    if path.resolve().is_relative_to(folder.resolve()) and path.is_file():
-                        names.append(path.relative_to(folder).as_posix())
-        return tuple(sorted(names))
+        folder = (self._folder / self.get(name).path).resolve()
+        paths = [path for subfolder in FOLDERS for path in (folder / subfolder).rglob("*")]
+        inside = [
+            path for path in paths if path.is_file() and path.resolve().is_relative_to(folder)
+        ]
+        return tuple(sorted(path.relative_to(folder).as_posix() for path in inside))
 
     def create(self, name: str, content: str) -> Write:
         """Plan a new skill. Raise NotWritten if it is not allowed."""
@@ -164,21 +159,27 @@ class Skills:
 
 def parse_front_matter(text: str) -> FrontMatter:
     """Parse the front matter of a SKILL.md; problems are reported in `fault`."""
+    import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - loaded when a skill is read
+
     match = _FRONT_MATTER.match(text)
     if match is None:
-        return FrontMatter(
-            body=text, fault="it does not begin with front matter between lines of ---"
-        )
-    body = text[match.end() :]
-    values = _parse_yaml(match[1])
-    if isinstance(values, str):
-        return FrontMatter(text=match[1], body=body, fault=values)
-    texts = {
-        name: value.strip()
-        for name in ("name", "description")
-        if isinstance(value := values.get(name), str)
-    }
-    return FrontMatter(text=match[1], body=body, **texts)
+        fault = "it does not begin with front matter between lines of ---"
+        return FrontMatter(body=text, fault=fault)
+    front = FrontMatter(text=match[1], body=text[match.end() :])
+    try:
+        # The base loader keeps all values as text, so an untrusted file cannot construct objects.
+        values = yaml.load(match[1], Loader=yaml.BaseLoader)  # noqa: S506
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+        problem = one_line(str(getattr(error, "problem", None) or error), 120)
+        return replace(front, fault=f"its front matter is not YAML ({problem})")
+    if not isinstance(values, dict):
+        return replace(front, fault="its front matter is not a list of `key: value`")
+    name, description = (values.get(key) for key in ("name", "description"))
+    return replace(
+        front,
+        name=name.strip() if isinstance(name, str) else "",
+        description=description.strip() if isinstance(description, str) else "",
+    )
 
 
 def _find_skill_fault(content: str, name: str | None = None) -> str | None:
@@ -193,10 +194,6 @@ def _find_skill_fault(content: str, name: str | None = None) -> str | None:
         return "Its front matter needs a name and a description. Add what is missing."
     if name is not None and front.name != name:
         return f"Its front matter says name: {front.name}, but the skill is called {name}."
-    if (length := len(front.description)) > _MAX_DESCRIPTION:
-        return f"Its description has {length:,} characters; shorten it to {_MAX_DESCRIPTION:,}."
-    if not front.body.strip():
-        return "There is nothing below its front matter. Describe there how it is done."
     if len(content) > _MAX_CHARACTERS:
         return (
             f"It has {len(content):,} characters; the limit for a SKILL.md is {_MAX_CHARACTERS:,}. "
@@ -205,34 +202,16 @@ def _find_skill_fault(content: str, name: str | None = None) -> str | None:
     return None
 
 
-def _skill_folders(root: Path) -> Iterator[Path]:
-    """The folders with a SKILL.md, each once; skills are not nested."""
-    visited = set()
-    for path, subfolders, files in os.walk(root, followlinks=True):
-        folder = Path(path)
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        if folder != root and SKILL_FILE in files:
-            subfolders.clear()
-            if folder.resolve() not in visited and (folder / SKILL_FILE).is_file():
-                visited.add(folder.resolve())
-                yield folder
-        elif len(folder.relative_to(root).parts) >= _MAX_DEPTH:
-            subfolders.clear()
-
-
-def _parse_yaml(text: str) -> dict[str, Any] | str:
-    """Return the values of a YAML text, or a string that says why it cannot be parsed."""
-    import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - loaded when a skill is read
-
-    if len(text) > _MAX_FRONT_MATTER:
-        return f"its front matter has more than {_MAX_FRONT_MATTER:,} characters"
-    try:
-        # The base loader keeps all values as text, so an untrusted file cannot construct objects.
-        value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
-        problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        return f"its front matter is not YAML ({problem[:120]})"
-    return value if isinstance(value, dict) else "its front matter is not a list of `key: value`"
+def _skill_folders(root: Path) -> list[Path]:
+    """The folders with a SKILL.md, in categories of up to two levels; skills are not nested."""
+    found: list[Path] = []
+    for pattern in ("*", "*/*", "*/*/*"):
+        for folder in root.glob(pattern):
+            is_hidden = any(part.startswith(".") for part in folder.relative_to(root).parts)
+            is_inner = any(parent in found for parent in folder.parents)
+            if not is_hidden and not is_inner and (folder / SKILL_FILE).is_file():
+                found.append(folder)
+    return found
 
 
 def _check(fault: str | None) -> None:

@@ -64,36 +64,6 @@ class TestFolders:
         assert [path.name for path in (tmp_path / "skills").iterdir()] == [".lock"]
 
 
-class TestContainment:
-    @table(
-        "path",
-        ["notes/x.md", "skills/../x.md", "{tmp}/x.md", "memories/../skills/x", "x.md"],
-    )
-    def test_paths_outside_memories_and_skills_are_refused(self, tmp_path: Path, path: str) -> None:
-        with pytest.raises(NotWritten, match="is not below"):
-            commit(tmp_path / "home", skill_write(path.format(tmp=tmp_path), None, "text"))
-        assert "text" not in files(tmp_path).values()
-
-    def test_links_out_of_the_folder_are_not_followed(self, tmp_path: Path) -> None:
-        home, other = tmp_path / "home", tmp_path / "other"
-        (home / "skills").mkdir(parents=True)
-        other.mkdir()
-        (other / "SKILL.md").write_text("other")
-        (home / "skills" / "linked").symlink_to(other)
-        (home / "skills" / "a").mkdir()
-        (home / "skills" / "a" / "SKILL.md").symlink_to(other / "SKILL.md")
-        for name in ("linked", "a"):
-            with pytest.raises(NotWritten, match="is not below"):
-                commit(home, skill_write(f"skills/{name}/SKILL.md", "other", "mine"))
-        assert files(other) == {"SKILL.md": "other"}
-
-    def test_circular_links_are_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "skills").mkdir()
-        (tmp_path / "skills" / "a").symlink_to(tmp_path / "skills" / "a")
-        with pytest.raises(NotWritten):
-            commit(tmp_path, skill_write("skills/a/SKILL.md", None, "mine"))
-
-
 class TestLocks:
     def test_memory_uses_the_lock_file_of_hermes(self, tmp_path: Path) -> None:
         (tmp_path / "memories").mkdir()
