@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import to_builtins
-from tests.client_logs import CopilotLog, GeminiLog, PiLog, gemini_call, write_lines
+from tests.client_logs import CopilotLog, GeminiLog, gemini_call, write_lines
 from tests.opencode_log import OpencodeLog, step, text, tool
 
 from journeyman import Journeyman
@@ -84,15 +84,6 @@ def a_copilot_log(turns: int) -> CopilotLog:
     return log
 
 
-def a_pi_log(turns: int) -> PiLog:
-    log = PiLog()
-    for turn in range(turns):
-        log.message("user", f"question {turn}")
-        log.answer("Looking.", (f"c{turn}", "bash", {"command": "ls"}))
-        log.result(f"c{turn}", "bash", "x")
-    return log
-
-
 def a_gemini_log(turns: int) -> GeminiLog:
     log = GeminiLog()
     for turn in range(turns):
@@ -120,7 +111,6 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
     write("journeyman.jsonl", journeyman_export(), "journeyman")
     found[an_opencode_database(folder / "opencode.db", 200)] = "opencode"
     found[write_lines(folder / "copilot" / "events.jsonl", a_copilot_log(200))] = "copilot"
-    found[write_lines(folder / "pi.jsonl", a_pi_log(200))] = "pi"
     found[write_lines(folder / "session-gemini.jsonl", a_gemini_log(200))] = "gemini"
     lines = [json.dumps(message) for message in a_chat(300)]
     found[folder / "messages.jsonl"] = "openai"
@@ -247,17 +237,10 @@ def a_copilot_log_with_errors() -> CopilotLog:
     return log
 
 
-def a_pi_log_with_an_open_turn() -> PiLog:
-    log = a_pi_log(1)
-    log.answer("Done.")
-    log.message("user", "one more")
-    return log
-
-
 @pytest.mark.parametrize(
     "log",
-    [a_codex_log(), a_copilot_log_with_errors(), a_pi_log_with_an_open_turn()],
-    ids=["codex", "copilot", "pi"],
+    [a_codex_log(), a_copilot_log_with_errors()],
+    ids=["codex", "copilot"],
 )
 def test_a_log_read_line_by_line_is_stored_like_one_read_whole(
     tmp_path: Path, log: list[object]

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
-from journeyman.logs.file_access import sqlite_uri
-from journeyman.logs.log_file import MAX_VALUE_BYTES, SQLITE_HEADER, LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
 from journeyman.records import Fragment, LogEvent, LogState, Mark, Skip
 from journeyman.records.errors import LogUnreadable, NotALog
 
@@ -31,14 +30,9 @@ _HARMLESS_ACTIONS = frozenset(
 )
 
 
-def has_database_header(log: LogFile) -> bool:
-    """Return whether a file is a SQLite database of any program."""
-    return log.head.startswith(SQLITE_HEADER)
-
-
 def has_tables(log: LogFile, required: RequiredColumns) -> bool:
     """Return whether a file is a database with these tables and columns. Raises LogUnreadable."""
-    if not has_database_header(log):
+    if not log.is_database:
         return False
     with _connected(log) as connection:
         return Database(connection, required).has_all(required)
@@ -171,7 +165,7 @@ def _connect(log: LogFile, busy_timeout_s: float, *, immutable: bool) -> sqlite3
     a generated column can make a harmless query build huge ones.
     """
     # Immutable, because otherwise even a reader creates files next to a database at rest.
-    uri = sqlite_uri(log.path, "mode=ro&immutable=1" if immutable else "mode=ro")
+    uri = f"{log.path.as_uri()}?mode=ro" + ("&immutable=1" if immutable else "")
     connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
