@@ -46,14 +46,6 @@ def a_chat(turns: int) -> list[dict[str, object]]:
     return messages
 
 
-def hermes_export() -> dict[str, object]:
-    rows = [
-        {"id": n, "role": one["role"], "content": one.get("content"), "timestamp": float(n + 1)}
-        for n, one in enumerate(a_chat(200))
-    ]
-    return {"id": "20261001_100000_abcdef", "source": "cli", "started_at": 1.0, "messages": rows}
-
-
 def journeyman_export() -> object:
     chat = ChatParser()
     messages = [m for n, raw in enumerate(a_chat(200)) for m in chat.read(raw, str(n), n)]
@@ -107,7 +99,6 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
 
     write("chat.json", a_chat(200), "openai")
     write("one.json", {"messages": a_chat(200)}, "openai")
-    write("export.jsonl", hermes_export(), "hermes_export")
     write("journeyman.jsonl", journeyman_export(), "journeyman")
     found[an_opencode_database(folder / "opencode.db", 200)] = "opencode"
     found[write_lines(folder / "copilot" / "events.jsonl", a_copilot_log(200))] = "copilot"
@@ -191,9 +182,8 @@ class TestReading:
                     sessions[event.session.id] += event.messages
             for messages in sessions.values():
                 results = [message for message in messages if message.role == "tool"]
-                if name != "hermes_export":
-                    answered = [call for call in join_calls(messages) if call.result is not None]
-                    assert len(answered) == len(results), log
+                answered = [call for call in join_calls(messages) if call.result is not None]
+                assert len(answered) == len(results), log
 
 
 def a_codex_log() -> list[object]:

@@ -99,7 +99,7 @@ def import_(
       journeyman import --source openai chat.json      a format by name
       journeyman import --sample                       sample sessions, to try things with
 
-    Sources: hermes, hermes_export, claude_code, codex, opencode, copilot, gemini, openai,
+    Sources: hermes, claude_code, codex, opencode, copilot, gemini, openai,
     journeyman. Files of other programs are never changed.
     """
     if sample and paths:

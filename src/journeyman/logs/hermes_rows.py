@@ -1,4 +1,4 @@
-"""Converts Hermes' rows to sessions, messages and usage, for its database and its JSONL export.
+"""Converts the rows of Hermes' database to sessions, messages and usage.
 Columns differ between Hermes versions, so a row is a mapping and every column may be missing.
 """
 
@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, get_args
 
-from journeyman.logs.fields import as_json, as_text, seconds, whole_number
+from journeyman.logs.fields import (
+    as_json,
+    as_text,
+    json_value,
+    only_object,
+    seconds,
+    whole_number,
+)
 from journeyman.records import (
     Lineage,
     LineageKind,
@@ -251,12 +258,7 @@ def _starts_with(row: Row, prefixes: tuple[str, ...]) -> bool:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    if isinstance(value, str | bytes):
-        try:
-            value = decode_repaired(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
+    return only_object(json_value(value) if isinstance(value, str | bytes) else value)
 
 
 _TOKEN_COUNTERS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")

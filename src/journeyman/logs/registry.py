@@ -13,7 +13,7 @@ from journeyman.logs.codex import CodexReader
 from journeyman.logs.copilot import CopilotReader
 from journeyman.logs.fragments import JourneymanExportReader
 from journeyman.logs.gemini import GeminiReader
-from journeyman.logs.hermes import HermesExportReader, HermesReader
+from journeyman.logs.hermes import HermesReader
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.opencode import OpencodeReader
 from journeyman.logs.sqlite_database import foreign_database
@@ -60,7 +60,6 @@ class Readers:
             CopilotReader(),
             GeminiReader(),
             JourneymanExportReader(),
-            HermesExportReader(),
             # Last, because nearly every format contains messages.
             OpenAIChatReader(),
         ]

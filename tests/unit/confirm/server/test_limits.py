@@ -1,27 +1,19 @@
 """Limits on what one client can use: large and slow headers, idle connections, open streams."""
 
 import asyncio
-import os
-import re
-import resource
 import socket
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from tests.confirm_server import ConfirmServer, confirm_server, plain_client, spoken
+from tests.confirm_server import ConfirmServer, confirm_server, spoken
 from tests.tables import table
 from tests.waiting import LONGEST_S, until
 
 from journeyman.confirm.server.daemon import MAX_HEAD_BYTES
 from journeyman.confirm.server.middleware import MAX_REFUSALS_PER_MINUTE, RefusalLog
 from journeyman.confirm.server.request_context import MAX_STREAMS_PER_CREDENTIAL
-from journeyman.confirm.service_options import ProbeResult, probe
 
 
 @pytest.fixture(scope="module")
@@ -84,47 +76,6 @@ def test_stream_limit_per_credential_survives_vanishing_clients(
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             line.close()
         until(lambda: server.serving.streams.total() == 0)
-
-
-def test_health_reports_a_full_disk(tmp_path: Path) -> None:
-    """Simulates a full disk with a limit on file size, below which SQLite's log still has room: on
-    a full disk it overwrites what it has.
-    """
-    arguments = ("--home", str(tmp_path), "confirm", "serve", "--port", "0", "--page-port", "0")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "journeyman", *arguments],
-        env={**os.environ, "HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        said = iter(process.stdout)
-        url = next(line for line in said if "agents" in line).split()[-1]
-        key = next(re.findall(r"jmk_\S+", line)[0] for line in said if "jmk_" in line)
-        with plain_client(base_url=url, headers={"Authorization": f"Bearer {key}"}) as client:
-            assert healthy(client)
-            unlimited = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (250_000, unlimited[1]))
-            until(lambda: not healthy(client))
-            error = client.get("/health").json()["error"]
-            assert error["code"] == "unavailable"
-            assert error["message"]
-            host, port = url.removeprefix("http://").split(":")
-            assert probe(host, int(port)) == ProbeResult(answer="service", problem=error["message"])
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
-            until(lambda: healthy(client))
-            assert client.post("/whitelist", json={"action": "send_mail"}).status_code == 201
-    finally:
-        process.terminate()
-        process.communicate(timeout=LONGEST_S)
-
-
-def healthy(client: httpx2.Client) -> bool:
-    answer = client.get("/health")
-    assert answer.status_code in (200, 503), answer.text
-    return answer.status_code == 200
 
 
 def test_audit_of_unauthenticated_requests_is_rate_limited(
