@@ -10,7 +10,7 @@ from tests.client_logs import CopilotLog, GeminiLog, gemini_call, write_lines
 from tests.opencode_log import OpencodeLog, step, text, tool
 
 from journeyman import Journeyman
-from journeyman.logs.chat import ChatParser
+from journeyman.logs.chat import read_message
 from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Reader, Readers
@@ -47,8 +47,7 @@ def a_chat(turns: int) -> list[dict[str, object]]:
 
 
 def journeyman_export() -> object:
-    chat = ChatParser()
-    messages = [m for n, raw in enumerate(a_chat(200)) for m in chat.read(raw, str(n), n)]
+    messages = [m for n, raw in enumerate(a_chat(200)) for m in read_message(raw, str(n), n)]
     session = Session(id=SessionId("20261001_100000_abcdef"), source="mine")
     usage = Usage(key="u", model="m", input_tokens=5, cost_usd=0.5)
     return to_builtins(ExportedSession(session=session, messages=messages, usage=[usage]))

@@ -1,6 +1,6 @@
-"""Reader for Codex CLI rollouts. Events that repeat messages for the screen, and history that a
-compaction carries over, are skipped. Exit codes, and processes that outlive their calls, are read
-in `codex_output`.
+"""Reader for Codex CLI rollouts, in the bare format of its first versions and the wrapped format of
+later ones. Events that repeat messages for the screen, and history that a compaction carries over,
+are skipped. Exit codes, and processes that outlive their calls, are read in `codex_output`.
 """
 
 import re
@@ -87,7 +87,10 @@ class CodexReader:
     about = "Codex CLI rollouts (~/.codex/sessions/**/rollout-*.jsonl)"
 
     def recognises(self, log: LogFile) -> bool:
-        return log.is_object and any(map(_is_wrapped, log.first_lines[:2]))
+        """Return whether one of the first two lines is a wrapped line or a session header."""
+        if not log.is_object:
+            return False
+        return any(_is_wrapped(value) or _is_header(value) for value in log.first_lines[:2])
 
     def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:
         """Read the file's only session, from where the last read ended."""
@@ -147,8 +150,13 @@ class _Rollout:
         if _is_wrapped(value):
             at = seconds(value.get("timestamp"))
             self._read_wrapped(value["type"], value["payload"], at, line)
+        elif _is_header(value):
+            self._name_session(value)
         elif only_text(value.get("type")) in _WRAPPED_TYPES:
             raise BadLine(f"the payload is {type(value.get('payload')).__name__}, not an object")
+        elif "record_type" not in value and "payload" not in value:
+            self._state.session = self._state.session or _session_id(self._log)
+            self._read_item(value, None, line)
         pending = len(self._pending.messages) + len(self._pending.usage)
         if line.whole and pending >= FRAGMENT_MESSAGES:
             self.ready += self.close(line.offset)
@@ -416,6 +424,15 @@ def _is_wrapped(value: Any) -> bool:
         isinstance(value, dict)
         and only_text(value.get("type")) in _WRAPPED_TYPES
         and isinstance(value.get("payload"), dict)
+    )
+
+
+def _is_header(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and {"id", "timestamp"} <= value.keys()
+        and not value.keys().isdisjoint(("instructions", "git"))
+        and value.keys().isdisjoint(("type", "messages", "conversations"))
     )
 
 

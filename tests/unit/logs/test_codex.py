@@ -8,6 +8,12 @@ from journeyman.logs.log_file import LogFile
 from journeyman.records import Lineage, ResultFlags
 
 READER = CodexReader()
+OLD_HEADER = {
+    "id": "aaaa",
+    "timestamp": "2025-08-06T18:00:00Z",
+    "instructions": None,
+    "git": {"branch": "main", "commit_hash": "abc"},
+}
 
 
 def wrapped(kind, payload, second=0):
@@ -53,6 +59,50 @@ def tokens(total, last=None):
         type="token_count",
         info={"total_token_usage": {"total_tokens": total}, "last_token_usage": last or {}},
     )
+
+
+class TestOldFormat:
+    def test_header_messages_and_calls(self, write, lines, read):
+        path = write(
+            "rollout.jsonl",
+            lines(
+                OLD_HEADER,
+                {"record_type": "state"},
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_text", "text": "Fix"}],
+                },
+                {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look first"}]},
+                {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1"},
+                {
+                    "type": "function_call_output",
+                    "call_id": "c1",
+                    "output": json.dumps(
+                        {"output": "gone", "metadata": {"exit_code": 2, "duration_seconds": 0.5}}
+                    ),
+                },
+                {
+                    "type": "local_shell_call",
+                    "id": "c2",
+                    "status": "completed",
+                    "action": {"type": "exec", "command": ["ls"]},
+                },
+                {"type": "local_shell_call_output", "call_id": "c2", "output": "a.txt"},
+            ),
+        )
+        assert READER.recognises(LogFile(path))
+        reading = read(READER, path)
+        assert reading.skips == []
+        session = reading.session
+        assert (session.id, session.git_branch) == ("aaaa", "main")
+        assert session.started_at == 1754503200.0
+        assert reading.messages[1].reasoning == "Look first"
+        first, second = reading.calls()
+        assert first.result == "gone"
+        assert first.recorded == ResultFlags(exit_code=2, details={"duration_seconds": 0.5})
+        assert (second.tool, second.result) == ("local_shell", "a.txt")
 
 
 class TestWrappedFormat:
