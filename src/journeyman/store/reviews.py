@@ -44,7 +44,7 @@ class Reviews(Repository):
         with self._writing("storing a review") as connection:
             this = reviews.c.id == values.pop("id")
             if not connection.execute(reviews.update().where(this).values(values)).rowcount:
-                raise _unknown("review", review.id)
+                raise _unknown(review.id)
 
     def list(self, limit: int | None = None) -> Sequence[Review]:
         """Return reviews, newest first."""
@@ -54,7 +54,8 @@ class Reviews(Repository):
         """Return a review by its id or a prefix of it. Raise UnknownReview unless exactly one
         matches.
         """
-        return _review_of(self._get_row("review", reviews, id_))
+        _, row = self._match(id_, reviews)
+        return _review_of(row)
 
     def add_write(self, entry: JournalEntry) -> None:
         """Add a write to the journal."""
@@ -75,48 +76,40 @@ class Reviews(Repository):
         query = _WRITES if review is None else _WRITES.where(writes.c.review_id == review)
         return [_entry_of(row) for row in self._read("reading the journal", query.limit(limit))]
 
-    def get_write(self, id_: str) -> JournalEntry:
-        """Return a write by its id or a prefix of it. Raise UnknownReview unless exactly one
-        matches.
+    def to_undo(self, id_: str) -> Sequence[JournalEntry]:
+        """Return the writes of the review with this id or a prefix of it, or the write with it.
+        Raise UnknownReview unless exactly one matches.
         """
-        return _entry_of(self._get_row("write", writes, id_))
-
-    def beginning(self, id_: str) -> tuple[Sequence[ReviewId], Sequence[WriteId]]:
-        """Return the ids of reviews and of writes with this prefix; a complete id matches alone."""
-        with self._reading("reading reviews") as connection:
-            review_ids, write_ids = (
-                [row.id for row in find_by_prefix(connection, table, id_)]
-                for table in (reviews, writes)
-            )
-        exact = {storable(id_)} & {*review_ids, *write_ids}
-        return (
-            [ReviewId(match) for match in review_ids if not exact or match in exact],
-            [WriteId(match) for match in write_ids if not exact or match in exact],
-        )
+        table, row = self._match(id_, reviews, writes)
+        return [_entry_of(row)] if table is writes else self.writes(row.id)
 
     def mark_undone(self, id_: WriteId, at: float) -> None:
         """Record that a write was undone. Raise UnknownReview if the journal has no such write."""
         this, first = writes.c.id == storable(id_), sa.func.coalesce(writes.c.undone_at, at)
         with self._writing("marking a write as undone") as connection:
             if not connection.execute(writes.update().where(this).values(undone_at=first)).rowcount:
-                raise _unknown("write", id_)
+                raise _unknown(id_)
 
-    def _get_row(self, kind: str, table: sa.Table, id_: str) -> sa.Row[Any]:
+    def _match(self, id_: str, *tables: sa.Table) -> tuple[sa.Table, sa.Row[Any]]:
+        """Return the row with this id, or the only one whose id starts with it."""
         with self._reading("reading reviews") as connection:
-            rows = find_by_prefix(connection, table, id_)
-        if len(rows) > 1:
-            ids = ", ".join(row.id for row in rows)
+            begin = [
+                (table, row) for table in tables for row in find_by_prefix(connection, table, id_)
+            ]
+        found = [match for match in begin if match[1].id == id_] or begin
+        if not found:
+            raise _unknown(id_)
+        if len(found) > 1:
+            ids = ", ".join(row.id for _, row in found)
             raise UnknownReview(
-                f"More than one {kind} id starts with {id_!r}: {ids}. Use more characters."
+                f"More than one id starts with {id_!r}: {ids}. Use more characters."
             )
-        if not rows:
-            raise _unknown(kind, id_)
-        return rows[0]
+        return found[0]
 
 
-def _unknown(kind: str, id_: str) -> UnknownReview:
+def _unknown(id_: str) -> UnknownReview:
     return UnknownReview(
-        f"No {kind} has the id {id_!r} or an id that starts with it. "
+        f"No review or write has the id {id_!r} or an id that starts with it. "
         "List the ids with: journeyman review list"
     )
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from journeyman.agent.knowledge.knowledge import Knowledge
 from journeyman.agent.tools.tool import Invocation
 from journeyman.records import JournalEntry, Review, ReviewId, Write, WriteId
-from journeyman.records.errors import NotWritten, UnknownReview
+from journeyman.records.errors import NotWritten
 from journeyman.store.reviews import Reviews
 
 
@@ -65,7 +65,7 @@ class Journal:
 
     def undo(self, id_: str) -> UndoneWrites:
         """Undo a write or a whole review; what has changed since stays. Raise UnknownReview."""
-        entries = [entry for entry in self._entries(id_) if entry.undone_at is None]
+        entries = [entry for entry in self._reviews.to_undo(id_) if entry.undone_at is None]
         undone, kept = [], []
         for entry in entries:
             try:
@@ -78,18 +78,3 @@ class Journal:
             self._reviews.mark_undone(entry.id, self._clock())
             undone.append(entry)
         return UndoneWrites(entries=tuple(undone), kept=tuple(kept))
-
-    def _entries(self, id_: str) -> Sequence[JournalEntry]:
-        reviews, writes = self._reviews.beginning(id_)
-        names = [
-            *(f"review {review}" for review in reviews),
-            *(f"write {write}" for write in writes),
-        ]
-        if len(names) != 1:
-            problem = "matches no review or write"
-            if names:
-                problem = f"matches more than one: {', '.join(names)}"
-            raise UnknownReview(f"The id {id_!r} {problem}. List the ids: journeyman review list")
-        if reviews:
-            return self._reviews.writes(reviews[0])
-        return [self._reviews.get_write(writes[0])]
