@@ -27,7 +27,7 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
-from journeyman.records.copies import MessageTrace, text_trace
+from journeyman.records.copies import MessageTrace
 from journeyman.text.strict_json import decode_repaired
 
 Row = Mapping[str, Any]
@@ -150,7 +150,7 @@ def trace(row: Row) -> MessageTrace:
         calls = parse_tool_calls(row.get("tool_calls"))
     return MessageTrace(
         role=str(row.get("role")),
-        text=text_trace(row["content"]),
+        text=hash(row["content"].strip()),
         calls=tuple(call.id for call in calls),
         answers=_canonical_id(row.get("tool_call_id")),
         is_summary=is_summary(row),
