@@ -646,15 +646,7 @@ class TestDatabaseFile:
         connection.executescript("CREATE TABLE fonts (x); CREATE TABLE sessions (id, title);")
         connection.close()
         assert not READER.recognises(LogFile(path))
-        with pytest.raises(NotALog, match="it has fonts, sessions"):
-            list(READER.read(LogFile(path), None))
-
-    def test_empty_database(self, tmp_path):
-        path = tmp_path / "state.db"
-        connection = sqlite3.connect(path)
-        connection.executescript("CREATE TABLE x (y); DROP TABLE x;")
-        connection.close()
-        with pytest.raises(NotALog, match="it has no tables"):
+        with pytest.raises(NotALog, match="of another program"):
             list(READER.read(LogFile(path), None))
 
     @table("kept", [0.02, 0.1, 0.5, 0.9])
