@@ -1,5 +1,5 @@
 """Builds the logs of clients that write one event per line, as these programs write them: GitHub
-Copilot CLI 1.0, pi 0.73 and Gemini CLI 0.61.
+Copilot CLI 1.0 and Gemini CLI 0.61.
 """
 
 import json
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 COPILOT_ID = "190253fe-b2bf-40c7-830e-198c9d2cc6e2"
-PI_ID = "01a1eb8c-b8f5-74e3-878a-a8f0d448d622"
 GEMINI_ID = "4bed628e-fedb-4c3a-9867-07090ad77159"
 
 
@@ -59,39 +58,6 @@ class CopilotLog(list[Any]):
         tokens = {"inputTokens": 1000, "outputTokens": 50, "cacheReadTokens": 400}
         body = {"model": "m1", **tokens, "cacheWriteTokens": 0, **data}
         self.event("session.usage_record", {"usage": body}, agent)
-
-
-class PiLog(list[Any]):
-    """The entries of one session; each follows the last unless `parent` says otherwise."""
-
-    def __init__(self, **header: Any) -> None:
-        facts = {"type": "session", "version": 3, "id": PI_ID, "timestamp": at(0)}
-        super().__init__([{**facts, "cwd": "/work/app", **header}])
-        self._last: str | None = None
-
-    def entry(self, kind: str, *, parent: str = "", **fields: Any) -> str:
-        id_ = f"{len(self):08x}"
-        head = {"type": kind, "id": id_, "parentId": parent or self._last}
-        self.append({**head, "timestamp": at(len(self)), **fields})
-        self._last = id_
-        return id_
-
-    def message(self, role: str, content: Any = None, *, parent: str = "", **fields: Any) -> str:
-        body = {"role": role, **({} if content is None else {"content": content}), **fields}
-        return self.entry("message", parent=parent, message=body)
-
-    def answer(self, text: str, *calls: tuple[str, str, Any], **fields: Any) -> str:
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-        blocks += [{"type": "toolCall", "id": i, "name": n, "arguments": a} for i, n, a in calls]
-        counts = {"input": 600, "output": 50, "cacheRead": 400, "cacheWrite": 0}
-        usage = {**counts, "totalTokens": 1050, "cost": {"total": 0.00267}}
-        reason = "toolUse" if calls else "stop"
-        body = {"model": "m1", "usage": usage, "stopReason": reason, **fields}
-        return self.message("assistant", blocks, **body)
-
-    def result(self, call: str, tool: str, text: str, *, is_error: bool = False) -> str:
-        content = [{"type": "text", "text": text}]
-        return self.message("toolResult", content, toolCallId=call, toolName=tool, isError=is_error)
 
 
 class GeminiLog(list[Any]):

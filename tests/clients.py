@@ -50,7 +50,6 @@ CLIENTS = {
     "codex": Client(package="@openai/codex", version="0.169.0", program="codex"),
     "opencode": Client(package="opencode-ai", version="1.18.33", program="opencode"),
     "copilot": Client(package="@github/copilot", version="1.0.102", program="copilot"),
-    "pi": Client(package="@mariozechner/pi-coding-agent", version="0.73.1", program="pi"),
     "gemini": Client(package="@google/gemini-cli", version="0.61.0", program="gemini"),
     "hermes": Client(package="hermes-agent", version="0.19.0", program="hermes", installer="pip"),
 }

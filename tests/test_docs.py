@@ -108,7 +108,6 @@ def test_no_placeholders() -> None:
     known |= {"HERMES_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENAI_API_KEY"}
     known |= {"XDG_DATA_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"}
     known |= {"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"}
-    known |= {"PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"}
     known |= {"SCRIPT_FAILED", "JOURNEYMAN_JOB", "RULES_VERSION"}
     assert set(re.findall(r"\b[A-Z]{2,}_[A-Z_]{2,}\b", all_text())) <= known
 

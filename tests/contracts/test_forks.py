@@ -5,29 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.client_logs import PiLog, at, write_lines
+from tests.client_logs import write_lines
 from tests.opencode_log import OpencodeLog, step, text, tool
 
 from journeyman import Journeyman
 
 PARENT = "01a1eb8c-aaaa-74e3-878a-a8f0d448d622"
 FORK = "01a1eb8c-bbbb-74e3-878a-a8f0d448d622"
-
-
-def write_pi(folder: Path) -> None:
-    parent_path = folder / f"2026-11-17T22-00-00-000Z_{PARENT}.jsonl"
-    fork = PiLog(id=FORK, timestamp=at(100), parentSession=str(parent_path))
-    for log in (PiLog(id=PARENT), fork):
-        log.message("user", "Look")
-        log.answer("", ("c1", "bash", {"command": "ls"}))
-        log.result("c1", "bash", "a")
-        if log is fork:
-            log.message("user", "Now differently")
-            log.answer("Yes.")
-            for entry in log[-2:]:
-                entry["timestamp"] = at(101)
-        path = folder / f"2026-11-17T22-01-40-000Z_{FORK}.jsonl" if log is fork else parent_path
-        write_lines(path, log)
 
 
 def write_opencode(folder: Path) -> None:
@@ -76,7 +60,7 @@ def write_codex(folder: Path) -> None:
     write_lines(folder / f"rollout-2026-01-01T00-00-10-{FORK}.jsonl", fork)
 
 
-@pytest.mark.parametrize("write", [write_pi, write_opencode, write_codex])
+@pytest.mark.parametrize("write", [write_opencode, write_codex])
 def test_copies_count_once_and_again_without_their_original(
     tmp_path: Path, write: Callable[[Path], None]
 ) -> None:

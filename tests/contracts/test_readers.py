@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from msgspec import to_builtins
-from tests.client_logs import CopilotLog, GeminiLog, PiLog, gemini_call, write_lines
+from tests.client_logs import CopilotLog, GeminiLog, gemini_call, write_lines
 from tests.opencode_log import OpencodeLog, step, text, tool
 
 from journeyman import Journeyman
-from journeyman.logs.chat import ChatParser
+from journeyman.logs.chat import read_message
 from journeyman.logs.line_reader import FRAGMENT_MESSAGES
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.registry import Reader, Readers
@@ -46,17 +46,8 @@ def a_chat(turns: int) -> list[dict[str, object]]:
     return messages
 
 
-def hermes_export() -> dict[str, object]:
-    rows = [
-        {"id": n, "role": one["role"], "content": one.get("content"), "timestamp": float(n + 1)}
-        for n, one in enumerate(a_chat(200))
-    ]
-    return {"id": "20261001_100000_abcdef", "source": "cli", "started_at": 1.0, "messages": rows}
-
-
 def journeyman_export() -> object:
-    chat = ChatParser()
-    messages = [m for n, raw in enumerate(a_chat(200)) for m in chat.read(raw, str(n), n)]
+    messages = [m for n, raw in enumerate(a_chat(200)) for m in read_message(raw, str(n), n)]
     session = Session(id=SessionId("20261001_100000_abcdef"), source="mine")
     usage = Usage(key="u", model="m", input_tokens=5, cost_usd=0.5)
     return to_builtins(ExportedSession(session=session, messages=messages, usage=[usage]))
@@ -84,15 +75,6 @@ def a_copilot_log(turns: int) -> CopilotLog:
     return log
 
 
-def a_pi_log(turns: int) -> PiLog:
-    log = PiLog()
-    for turn in range(turns):
-        log.message("user", f"question {turn}")
-        log.answer("Looking.", (f"c{turn}", "bash", {"command": "ls"}))
-        log.result(f"c{turn}", "bash", "x")
-    return log
-
-
 def a_gemini_log(turns: int) -> GeminiLog:
     log = GeminiLog()
     for turn in range(turns):
@@ -116,11 +98,9 @@ def logs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
 
     write("chat.json", a_chat(200), "openai")
     write("one.json", {"messages": a_chat(200)}, "openai")
-    write("export.jsonl", hermes_export(), "hermes_export")
     write("journeyman.jsonl", journeyman_export(), "journeyman")
     found[an_opencode_database(folder / "opencode.db", 200)] = "opencode"
     found[write_lines(folder / "copilot" / "events.jsonl", a_copilot_log(200))] = "copilot"
-    found[write_lines(folder / "pi.jsonl", a_pi_log(200))] = "pi"
     found[write_lines(folder / "session-gemini.jsonl", a_gemini_log(200))] = "gemini"
     lines = [json.dumps(message) for message in a_chat(300)]
     found[folder / "messages.jsonl"] = "openai"
@@ -201,9 +181,8 @@ class TestReading:
                     sessions[event.session.id] += event.messages
             for messages in sessions.values():
                 results = [message for message in messages if message.role == "tool"]
-                if name != "hermes_export":
-                    answered = [call for call in join_calls(messages) if call.result is not None]
-                    assert len(answered) == len(results), log
+                answered = [call for call in join_calls(messages) if call.result is not None]
+                assert len(answered) == len(results), log
 
 
 def a_codex_log() -> list[object]:
@@ -247,17 +226,10 @@ def a_copilot_log_with_errors() -> CopilotLog:
     return log
 
 
-def a_pi_log_with_an_open_turn() -> PiLog:
-    log = a_pi_log(1)
-    log.answer("Done.")
-    log.message("user", "one more")
-    return log
-
-
 @pytest.mark.parametrize(
     "log",
-    [a_codex_log(), a_copilot_log_with_errors(), a_pi_log_with_an_open_turn()],
-    ids=["codex", "copilot", "pi"],
+    [a_codex_log(), a_copilot_log_with_errors()],
+    ids=["codex", "copilot"],
 )
 def test_a_log_read_line_by_line_is_stored_like_one_read_whole(
     tmp_path: Path, log: list[object]

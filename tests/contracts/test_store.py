@@ -189,14 +189,6 @@ class TestWriting:
         assert [message.text for message in store.sessions.messages("s1")] == ["Use hunter2"]
         assert (stored.details, stored.cwd, stored.log) == ({}, "", "/log.jsonl")
 
-        # Only a part of it, as when a log goes on.
-        write(store, a_session("s2", details={"redacted": True}), said("Use <password:1>"))
-        more = Message(key="v", position=2, role="user", text="Really hunter2")
-        write(store, a_session("s2"), [more])
-        write(store, a_session("s2", details={"redacted": True}), said("gone"), replaces=True)
-        texts = [message.text for message in store.sessions.messages("s2")]
-        assert texts == ["Use <password:1>", "Really hunter2"]
-
     def test_a_moved_log_is_stored_with_its_new_name(self, store: Store, tmp_path: Path) -> None:
         here = tmp_path / "log"
         here.touch()

@@ -137,7 +137,6 @@ def test_several_processes_learn_the_same_even_if_one_is_killed(
     command = program(home, "kill worker", workers=2, sessions=0)
     ended = subprocess.run(command, timeout=LONGEST_S, check=True, stdout=subprocess.PIPE)
     assert b"ended abruptly" in ended.stdout
-    assert mined(home) >= 1
     command = program(home, "none", workers=2, sessions=0)
     subprocess.run(command, timeout=LONGEST_S, check=True)
     assert library(home) == library(whole)

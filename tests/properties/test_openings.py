@@ -12,7 +12,7 @@ from journeyman.learning.opening_text import (
     opening_length,
     without_opening_text,
 )
-from journeyman.logs.chat import ChatParser
+from journeyman.logs.chat import read_message
 from journeyman.records import Message, Pattern, Step
 
 # Favour lone surrogates and control characters; occasionally draw a huge text.
@@ -99,10 +99,9 @@ def check_injection(opening: Opening, form: str, request: list[dict[str, str]]) 
     assert FAULTS[form](once) == []
     if form == "responses":
         return
-    reading = ChatParser()
     messages: list[Message] = []
     for index, raw in enumerate(once):
-        messages += reading.read(raw, f"m{index}", index * 10)
+        messages += read_message(raw, f"m{index}", index * 10)
     ours = [call.id for message in messages for call in message.tool_calls]
     assert all(is_own_call_id(one) for one in ours)
     assert opening_length(messages) == (len(messages) - 1 if ours else 0)

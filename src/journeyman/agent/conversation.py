@@ -122,7 +122,7 @@ class SessionRecorder:
             origin = "" if numbers["cost_usd"] is None else "estimated"
         usage = Usage(key=key, model=reply.model, task=task, at=at, cost_origin=origin, **numbers)
         # Invalid counts become unknown: accounting must never withhold an answer from a person.
-        return validated_usage(usage)[0]
+        return validated_usage(usage)
 
     def _write(self, conversation: Conversation, fragment: Fragment) -> None:
         """Write a fragment. Raise WrongInput if the session was deleted or changed meanwhile."""

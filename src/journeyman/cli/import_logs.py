@@ -88,7 +88,7 @@ def import_(
     """Import the sessions that your agents recorded.
 
     Without a PATH, searches the folders where Hermes, Claude Code, Codex, opencode, GitHub
-    Copilot CLI, pi and Gemini CLI keep their logs. Unchanged logs are not read again; a log that
+    Copilot CLI and Gemini CLI keep their logs. Unchanged logs are not read again; a log that
     grew is read from where it ended. The sample sessions were recorded by scripted agents that
     really ran their calls.
 
@@ -99,7 +99,7 @@ def import_(
       journeyman import --source openai chat.json      a format by name
       journeyman import --sample                       sample sessions, to try things with
 
-    Sources: hermes, hermes_export, claude_code, codex, opencode, copilot, pi, gemini, openai,
+    Sources: hermes, claude_code, codex, opencode, copilot, gemini, openai,
     journeyman. Files of other programs are never changed.
     """
     if sample and paths:

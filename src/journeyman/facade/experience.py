@@ -46,9 +46,9 @@ class ExperienceFacade(SessionsFacade):
         started, mined = time.perf_counter(), 0
         missing = self._store.learned.missing(self._learning_rules, project)
         if missing:
-            from journeyman.logs.worker_pool import WorkerPool
+            from journeyman.learning.worker_pool import worker_pool
 
-            pool = WorkerPool(workers) if workers > 1 else None
+            pool = worker_pool(workers) if workers > 1 else None
             try:
                 mined = self._learner.learn(
                     missing if seconds is None else missing[::-1],

@@ -1,5 +1,5 @@
 """Parses messages in the OpenAI and Anthropic API formats into records: roles, content parts and
-blocks, three generations of tool calls, results and usage. Also turns a conversation that is in
+blocks, tool calls, results and usage. Also turns a conversation that is in
 memory into a session, and reads logs in these formats, which any tool can write: a list of
 messages, an object that contains one, a list of either, or the same as JSON lines.
 """
@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 import msgspec
 
 from journeyman.logs.fields import (
-    as_json,
     as_text,
     only_text,
     path_id,
     seconds,
     session_id,
+    tool_call,
     uncached,
     whole_number,
 )
@@ -47,137 +47,97 @@ ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
     "tool": "tool",
-    "function": "tool",
 }
 
 _REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 _NON_TEXT_BLOCKS = _REASONING_BLOCKS | {"tool_use", "tool_result"}
-_MAX_OPEN_CALLS = 256
 
 
 class BadMessage(ValueError):
     """A message cannot be used. The exception's text is the reason shown in the import report."""
 
 
-class ChatParser:
-    """Parses the messages of one session, in order.
-
-    Calls without an id get a generated one. A result without an id is assigned to the first open
-    call with its tool name, or else to the first open call. `open_calls` holds the id and name of
-    each call that has no result yet.
+def read_message(raw: Any, key: str, position: int, *, model: str = "") -> list[Message]:
+    """Return a message as records, numbered from `position`: more than one if it holds several
+    results. Calls without an id get a generated one. Raises BadMessage.
     """
+    try:
+        return list(_records(raw, key, position, model))
+    except RecursionError as error:
+        raise BadMessage("the message is nested too deeply") from error
 
-    def __init__(self) -> None:
-        self.open_calls: list[tuple[str, str]] = []
 
-    def read(self, raw: Any, key: str, position: int, *, model: str = "") -> list[Message]:
-        """Return the message as records, numbered from `position`: more than one if the message
-        holds several results. Raises BadMessage.
-        """
-        before = list(self.open_calls)
-        try:
-            return list(self._read(raw, key, position, model))
-        except (BadMessage, RecursionError) as error:
-            self.open_calls = before
-            if isinstance(error, BadMessage):
-                raise
-            raise BadMessage("the message is nested too deeply") from error
+def _records(raw: Any, key: str, position: int, model: str) -> Iterator[Message]:
+    if not isinstance(raw, dict):
+        _raise_wrong_type("a message", raw)
+    role = raw.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        raise BadMessage(f"a message has the unknown role {str(role)[:40]!r}")
+    content = raw.get("content")
+    if content is not None and not isinstance(content, str | list | dict):
+        _raise_wrong_type("content", content)
+    at = message_time(raw)
+    if ROLES[role] == "tool":
+        yield _result(raw, "tool_call_id", key, position, at)
+        return
+    blocks = content if isinstance(content, list) else []
+    results = [block for block in blocks if _type(block) == "tool_result"]
+    for number, block in enumerate(results):
+        yield _result(block, "tool_use_id", f"{key}.{number}", position + number, at)
+    calls = tuple(_calls(raw, blocks, key))
+    text_blocks = [block for block in blocks if _type(block) not in _NON_TEXT_BLOCKS]
+    text = as_text(text_blocks if isinstance(content, list) else content)
+    thinking = [block for block in blocks if _type(block) in ("thinking", "reasoning")]
+    reasoning = "\n".join(as_text(block) for block in thinking)
+    reasoning = reasoning or _text(raw, "reasoning_content") or _text(raw, "reasoning")
+    if results and not (calls or text or reasoning):
+        return
+    yield Message(
+        key=key,
+        position=position + len(results),
+        role=ROLES[role],
+        text=text or _text(raw, "refusal"),
+        reasoning=reasoning,
+        tool_calls=calls,
+        at=at,
+        model=(_text(raw, "model") or model) if ROLES[role] == "assistant" else "",
+        finish_reason=_text(raw, "finish_reason") or _text(raw, "stop_reason"),
+    )
 
-    def _read(self, raw: Any, key: str, position: int, model: str) -> Iterator[Message]:
-        if not isinstance(raw, dict):
-            _raise_wrong_type("a message", raw)
-        role = raw.get("role")
-        if not isinstance(role, str) or role not in ROLES:
-            raise BadMessage(f"a message has the unknown role {str(role)[:40]!r}")
-        content = raw.get("content")
-        if content is not None and not isinstance(content, str | list | dict):
-            _raise_wrong_type("content", content)
-        at = message_time(raw)
-        if ROLES[role] == "tool":
-            yield self._result(raw, _text(raw, "tool_call_id"), key, position, at)
-            return
-        blocks = content if isinstance(content, list) else []
-        results = [block for block in blocks if _type(block) == "tool_result"]
-        for number, block in enumerate(results):
-            call_id = _text(block, "tool_use_id")
-            yield self._result(block, call_id, f"{key}.{number}", position + number, at)
-        calls = tuple(self._calls(raw, blocks, key))
-        text_blocks = [block for block in blocks if _type(block) not in _NON_TEXT_BLOCKS]
-        text = as_text(text_blocks if isinstance(content, list) else content)
-        thinking = [block for block in blocks if _type(block) in ("thinking", "reasoning")]
-        reasoning = "\n".join(as_text(block) for block in thinking)
-        reasoning = reasoning or _text(raw, "reasoning_content") or _text(raw, "reasoning")
-        if results and not (calls or text or reasoning):
-            return
-        yield Message(
-            key=key,
-            position=position + len(results),
-            role=ROLES[role],
-            text=text or _text(raw, "refusal"),
-            reasoning=reasoning,
-            tool_calls=calls,
-            at=at,
-            model=(_text(raw, "model") or model) if ROLES[role] == "assistant" else "",
-            finish_reason=_text(raw, "finish_reason") or _text(raw, "stop_reason"),
-        )
 
-    def _result(
-        self, raw: dict[str, Any], call_id: str, key: str, position: int, at: float | None
-    ) -> Message:
-        name = _text(raw, "name")
-        flags = (raw.get(field) for field in ("is_error", "isError", "error"))
-        recorded = ResultFlags(
-            is_error=next((flag for flag in flags if isinstance(flag, bool)), None),
-            exit_code=whole_number(raw.get("exit_code")),
-        )
-        return Message(
-            key=key,
-            position=position,
-            role="tool",
-            text=as_text(raw.get("content")),
-            tool_call_id=self.close_call(call_id, name),
-            tool_name=name,
-            recorded=None if recorded == ResultFlags() else recorded,
-            at=at,
-        )
+def _result(raw: dict[str, Any], field: str, key: str, position: int, at: float | None) -> Message:
+    call_id = _text(raw, field)
+    if not call_id:
+        raise BadMessage(f"a tool result has no {field}")
+    flags = (raw.get(flag) for flag in ("is_error", "isError", "error"))
+    recorded = ResultFlags(
+        is_error=next((flag for flag in flags if isinstance(flag, bool)), None),
+        exit_code=whole_number(raw.get("exit_code")),
+    )
+    return Message(
+        key=key,
+        position=position,
+        role="tool",
+        text=as_text(raw.get("content")),
+        tool_call_id=call_id,
+        tool_name=_text(raw, "name"),
+        recorded=None if recorded == ResultFlags() else recorded,
+        at=at,
+    )
 
-    def _calls(self, raw: dict[str, Any], blocks: list[Any], key: str) -> Iterator[ToolCall]:
-        tool_calls = raw.get("tool_calls") or []
-        if not isinstance(tool_calls, list):
-            _raise_wrong_type("tool_calls", tool_calls)
-        legacy = raw.get("function_call")
-        uses = [block for block in blocks if _type(block) == "tool_use"]
-        for number, call in enumerate([*tool_calls, *uses, *([legacy] if legacy else [])]):
-            if not isinstance(call, dict):
-                _raise_wrong_type("a tool call", call)
-            function = call.get("function")
-            parts = function if isinstance(function, dict) else call
-            arguments = parts.get("arguments", parts.get("input"))
-            yield self.open_call(
-                ToolCall(
-                    id=_text(call, "id") or f"call-{key}-{number}",
-                    name=_text(parts, "name"),
-                    arguments="{}" if arguments is None else as_json(arguments),
-                )
-            )
 
-    def open_call(self, call: ToolCall) -> ToolCall:
-        """Record a call as open, and return it."""
-        self.open_calls.append((call.id, call.name))
-        del self.open_calls[:-_MAX_OPEN_CALLS]
-        return call
-
-    def close_call(self, call_id: str, name: str) -> str:
-        """Close the call that a result answers, and return its id. `call_id` may be empty."""
-        if call_id:
-            matching = [call for call in self.open_calls if call[0] == call_id]
-        else:
-            matching = [call for call in self.open_calls if call[1] == name] or self.open_calls
-        if not matching:
-            return call_id
-        call = matching[0]
-        self.open_calls.remove(call)
-        return call[0]
+def _calls(raw: dict[str, Any], blocks: list[Any], key: str) -> Iterator[ToolCall]:
+    tool_calls = raw.get("tool_calls") or []
+    if not isinstance(tool_calls, list):
+        _raise_wrong_type("tool_calls", tool_calls)
+    uses = [block for block in blocks if _type(block) == "tool_use"]
+    for number, call in enumerate([*tool_calls, *uses]):
+        if not isinstance(call, dict):
+            _raise_wrong_type("a tool call", call)
+        function = call.get("function")
+        parts = function if isinstance(function, dict) else call
+        id_ = _text(call, "id") or f"call-{key}-{number}"
+        yield tool_call(id_, parts.get("name"), parts.get("arguments", parts.get("input")))
 
 
 def chat_parts(
@@ -186,10 +146,10 @@ def chat_parts(
     """Yield the messages of one conversation and the usage recorded with them. A message that
     cannot be used becomes a skip that names it.
     """
-    chat, position = ChatParser(), 0
+    position = 0
     for index, raw in enumerate(values):
         try:
-            messages = chat.read(raw, str(index), position, model=model)
+            messages = read_message(raw, str(index), position, model=model)
         except BadMessage as error:
             yield Skip(line=0, reason=f"message {index + 1}: {error}")
             continue
@@ -206,7 +166,7 @@ def is_message(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and value.get("role") in tuple(ROLES)
-        and not value.keys().isdisjoint(("content", "tool_calls", "function_call"))
+        and not value.keys().isdisjoint(("content", "tool_calls"))
     )
 
 
@@ -298,11 +258,10 @@ def conversation_fragment(
         raise WrongInput(f"The session cannot be recorded: {error}.") from error
     if own_id == "" or not session.source:
         raise WrongInput("The session cannot be recorded: its id or its source is empty.")
-    chat = ChatParser()
     records: list[Message] = []
     for index, raw in enumerate(messages):
         try:
-            parsed = chat.read(dict(raw), f"m{index}", len(records), model=session.model)
+            parsed = read_message(dict(raw), f"m{index}", len(records), model=session.model)
         except (BadMessage, TypeError, ValueError) as error:  # dict() fails on a non-mapping
             raise WrongInput(f"Message {index} cannot be recorded: {error}.") from error
         records += [replace_lone_surrogates(message) for message in parsed]
@@ -402,12 +361,11 @@ class OpenAIChatReader:
 
 def _message_lines(log: LogFile) -> Iterator[Part]:
     """Yield the messages of a log that has one message per line."""
-    chat = ChatParser()
 
     def read(line: Line, value: Any) -> list[Message]:
         # A line has more bytes than messages, so its positions never reach the next line's.
         try:
-            return chat.read(value, f"@{line.offset}", line.offset)
+            return read_message(value, f"@{line.offset}", line.offset)
         except BadMessage as error:
             raise BadLine(str(error)) from error
 

@@ -50,9 +50,6 @@ _UNSET = Raw()
 _decode_any = msgspec.json.Decoder().decode
 
 
-_FLUSHED_LINES = 2_000
-
-
 class _Block(Struct, gc=False):
     type: str = ""
     text: str | None = None
@@ -148,9 +145,6 @@ class _Transcript:
 
     def handle(self, entry: _Entry, line: Line) -> None:
         """Process one line and add complete fragments to `ready`. Raises BadLine."""
-        if line.number % _FLUSHED_LINES == 0:  # so that memory does not grow with the log
-            for chain in self._chains.values():
-                self.ready += chain.fragments(line.offset)
         if entry.custom_title and entry.session_id:
             self._titles[entry.session_id] = entry.custom_title
         if entry.type not in ("user", "assistant", "system"):

@@ -32,7 +32,6 @@ _AGENT_HOMES = (
     _AgentHome("codex", "CODEX_HOME", ".codex", folders=("sessions", "archived_sessions")),
     _AgentHome("opencode", "XDG_DATA_HOME", ".local/share", "opencode", files=("opencode*.db",)),
     _AgentHome("copilot", "COPILOT_HOME", ".copilot", files=("session-state/*/events.jsonl",)),
-    _AgentHome("pi", "PI_CODING_AGENT_DIR", ".pi/agent", folders=("sessions",)),
     _AgentHome(
         *("gemini", "GEMINI_CLI_HOME", "", ".gemini"),
         files=tuple(f"tmp/*/chats/{name}" for name in ("*.jsonl", "*/*.jsonl")),

@@ -8,7 +8,7 @@ import msgspec
 
 from journeyman.logs.log_file import LogFile
 from journeyman.records import ToolCall
-from journeyman.text.strict_json import InvalidJson, decode_json
+from journeyman.text.strict_json import decode_repaired
 
 _UNIQUE_CHARACTERS = 12
 
@@ -54,11 +54,11 @@ def as_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def json_value(text: str) -> Any:
-    """Return the value of a JSON text, None if it is not JSON."""
+def json_value(text: Any) -> Any:
+    """Return the value of a JSON text, None of anything else."""
     try:
-        return decode_json(text)
-    except InvalidJson:
+        return decode_repaired(text) if isinstance(text, str | bytes) else None
+    except ValueError:
         return None
 
 

@@ -19,10 +19,9 @@ from journeyman.logs.fields import (
     uncached,
     whole_number,
 )
-from journeyman.logs.file_access import open_regular
 from journeyman.logs.fragments import EventLog, LineSession
 from journeyman.logs.line_reader import BadLine, Line
-from journeyman.logs.log_file import LogFile
+from journeyman.logs.log_file import LogFile, open_regular
 from journeyman.records import (
     Lineage,
     LogEvent,

@@ -1,5 +1,5 @@
-"""Readers for Hermes' `state.db`, any schema version, opened read-only, and for its JSONL export.
-Copies made by an in-place compaction and rows that the user undid are omitted.
+"""Reader for Hermes' `state.db`, any schema version, opened read-only. Copies made by an in-place
+compaction and rows that the user undid are omitted.
 """
 
 from collections.abc import Iterable, Iterator, Set
@@ -11,9 +11,8 @@ import msgspec
 
 from journeyman.logs import hermes_rows
 from journeyman.logs.fields import whole_number
-from journeyman.logs.fragments import Part, in_fragments, read_sessions
+from journeyman.logs.fragments import in_fragments
 from journeyman.logs.hermes_rows import COUNTERS, Row, usage_of_session
-from journeyman.logs.line_reader import BadLine
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.sqlite_database import (
     Database,
@@ -22,11 +21,10 @@ from journeyman.logs.sqlite_database import (
     read_changed_sessions,
     row_digest,
 )
-from journeyman.records import Fragment, LogEvent, LogState, Message, Session, Skip
+from journeyman.records import Fragment, LogEvent, LogState, Message, Skip
 from journeyman.records.copies import MessageTrace, copies_in_place
 from journeyman.records.host import marked_opening
 
-_EXPORT_FIELDS = {"id", "source", "started_at", "messages"}
 _OPTIONAL_TABLES = ("session_model_usage",)
 _REQUIRED_COLUMNS = {
     "sessions": {"id", "source", "started_at"},
@@ -74,32 +72,6 @@ def _read_session(
     messages = _conversation(session.id, _split(database.messages(row["id"])), omitted)
     usage = usage_of_session(row, database.model_usage(row["id"]))
     yield from in_fragments(session, chain(usage, messages))
-
-
-class HermesExportReader:
-    """Reads the output of `hermes sessions export`: one session with its messages per line."""
-
-    name = "hermes_export"
-    about = "Hermes Agent session export (JSONL)"
-
-    def recognises(self, log: LogFile) -> bool:
-        lines = (line.keys() for line in log.first_lines[:3] if isinstance(line, dict))
-        return any(keys >= _EXPORT_FIELDS for keys in (*lines, log.keys))
-
-    def read(self, log: LogFile, since: LogState | None) -> Iterator[LogEvent]:  # noqa: ARG002
-        def read(row: Any, _: int) -> tuple[Session, Iterable[Part]]:
-            if not isinstance(row, dict) or not row.get("id"):
-                raise BadLine("a session has no id")
-            if not isinstance(row.get("messages"), list):
-                raise BadLine("the messages of a session are not a list")
-            session = hermes_rows.parse_session(row, None, log.name)
-            recorded = [message if isinstance(message, dict) else {} for message in row["messages"]]
-            session = msgspec.structs.replace(session, opening=_opening(recorded))
-            rows = list(_split(recorded))
-            messages = _conversation(session.id, rows, _omitted(rows))
-            return session, chain(usage_of_session(row, []), messages)
-
-        return read_sessions(log, self.name, read, unique_ids=False)
 
 
 def _omitted(rows: Iterable[Row]) -> Set[int]:

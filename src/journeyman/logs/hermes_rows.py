@@ -1,4 +1,4 @@
-"""Converts Hermes' rows to sessions, messages and usage, for its database and its JSONL export.
+"""Converts the rows of Hermes' database to sessions, messages and usage.
 Columns differ between Hermes versions, so a row is a mapping and every column may be missing.
 """
 
@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, get_args
 
-from journeyman.logs.fields import as_json, as_text, seconds, whole_number
+from journeyman.logs.fields import (
+    as_json,
+    as_text,
+    json_value,
+    only_object,
+    seconds,
+    whole_number,
+)
 from journeyman.records import (
     Lineage,
     LineageKind,
@@ -20,7 +27,7 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
-from journeyman.records.copies import MessageTrace, text_trace
+from journeyman.records.copies import MessageTrace
 from journeyman.text.strict_json import decode_repaired
 
 Row = Mapping[str, Any]
@@ -143,7 +150,7 @@ def trace(row: Row) -> MessageTrace:
         calls = parse_tool_calls(row.get("tool_calls"))
     return MessageTrace(
         role=str(row.get("role")),
-        text=text_trace(row["content"]),
+        text=hash(row["content"].strip()),
         calls=tuple(call.id for call in calls),
         answers=_canonical_id(row.get("tool_call_id")),
         is_summary=is_summary(row),
@@ -251,12 +258,7 @@ def _starts_with(row: Row, prefixes: tuple[str, ...]) -> bool:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    if isinstance(value, str | bytes):
-        try:
-            value = decode_repaired(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
+    return only_object(json_value(value) if isinstance(value, str | bytes) else value)
 
 
 _TOKEN_COUNTERS = tuple(name for name in Tokens.__struct_fields__ if name != "cost_usd")

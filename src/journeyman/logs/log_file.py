@@ -3,20 +3,15 @@ modification time, and how to open it.
 """
 
 import gzip
-import io
+import sqlite3
+import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
-from journeyman.logs.file_access import (
-    NotARegularFile,
-    check_regular,
-    is_database,
-    open_regular,
-)
 from journeyman.records import LogState
 from journeyman.records.errors import LogUnreadable, NotALog
 from journeyman.text.strict_json import InvalidJson, decode_json, decode_repaired
@@ -30,11 +25,6 @@ MAX_VALUE_BYTES = 16 * 1024 * 1024
 take more memory than everything else together."""
 MAX_EXPORT_BYTES = 64 * 1024 * 1024
 """The same for a line of Journeyman's own export, which is a whole session."""
-
-_MAX_EXPANSION = 100
-_MIN_EXPANDED_BYTES = 64 * 1024 * 1024
-"""A compressed log may expand to this size, or to this many times its own. Logs expand 5 to 30
-times; what expands more was made to fill the disk or the memory."""
 _MISSING_ADVICE = (
     "Check the path, or run `journeyman import` without one to search the default folders."
 )
@@ -52,28 +42,41 @@ class LogFile:
         self.path = path.absolute()
         self.name = place + printable(self.path)
         try:
-            stat = self.path.stat()
-            check_regular(stat.st_mode)
-            self.size = stat.st_size
-            self.mtime_ns = stat.st_mtime_ns
+            status = self.path.stat()
+            self.size = status.st_size
+            self.mtime_ns = status.st_mtime_ns
             # A database in WAL mode grows in its -wal file: without it, new rows would be missed.
             wal = self.path.with_name(self.path.name + "-wal")
             if wal.exists():
                 wal_stat = wal.stat()
                 self.size += wal_stat.st_size
                 self.mtime_ns = max(self.mtime_ns, wal_stat.st_mtime_ns)
-        except NotARegularFile as error:
-            raise NotALog(f"{printable(self.path)} is skipped: {error.strerror}.") from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             advice = f" {_MISSING_ADVICE}" if isinstance(error, FileNotFoundError) else ""
             raise LogUnreadable(f"{printable(self.path)}: {reason}.{advice}") from error
+        if not stat.S_ISREG(status.st_mode):
+            raise NotALog(f"{printable(self.path)} is skipped: {_NOT_REGULAR}.")
+
+    @cached_property
+    def is_database(self) -> bool:
+        """Whether the file is a SQLite database, whatever its name. SQLite is asked: the program
+        that has it open may be this one, and reading the file would cost that program its locks.
+        """
+        uri = f"{self.path.as_uri()}?mode=ro&immutable=1"
+        try:
+            with closing(sqlite3.connect(uri, uri=True)) as connection:
+                connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.Error as error:
+            # A damaged database is still one; what cannot be opened is reported by reading it.
+            return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+        return True
 
     @cached_property
     def head(self) -> bytes:
         """The first bytes, decompressed; of a database those of any. Raises LogUnreadable."""
         try:
-            if is_database(self.path):
+            if self.is_database:
                 return SQLITE_HEADER
             with self.open() as file:
                 head = file.read(HEAD_BYTES)
@@ -102,8 +105,7 @@ class LogFile:
     def open(self) -> BinaryIO:
         """Open the content as bytes, decompressed."""
         if self.is_gzip:
-            limit = max(_MIN_EXPANDED_BYTES, self.size * _MAX_EXPANSION)
-            return io.BufferedReader(_LimitedGzip(open_regular(self.path), limit), 1024 * 1024)
+            return cast("BinaryIO", gzip.GzipFile(self.path))
         return open_regular(self.path, buffering=1024 * 1024)
 
     @cached_property
@@ -178,29 +180,16 @@ def _keys(value: Any, prefix: str, levels: int) -> Iterator[str]:
             yield from _keys(part, f"{prefix}item.", levels - 1)
 
 
-class _LimitedGzip(io.RawIOBase):
-    """Decompressed bytes, up to a limit, after which it raises EOFError."""
+_NOT_REGULAR = "it is not a regular file"
 
-    def __init__(self, file: BinaryIO, limit: int) -> None:
-        self._file = file
-        self._gzip = gzip.GzipFile(fileobj=file)
-        self._limit = self._left = limit
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._gzip.read1(len(buffer))
-        self._left -= len(data)
-        if self._left < 0:
-            raise EOFError(f"it expands to more than {self._limit:,} bytes")
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._gzip.close()
-        self._file.close()
-        super().close()
+def open_regular(path: Path, *, buffering: int = -1) -> BinaryIO:
+    """Open a file for reading. Raises OSError for anything else than a regular file: a pipe would
+    wait for another program, and opening a device can have effects.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(0, _NOT_REGULAR)
+    return path.open("rb", buffering=buffering)
 
 
 def printable(path: Path | str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from journeyman.logs.fields import (
     as_json,
     as_text,
+    json_value,
     only_object,
     only_text,
     seconds,
@@ -38,7 +39,6 @@ from journeyman.records import (
     ToolCall,
     Usage,
 )
-from journeyman.text.strict_json import decode_repaired
 
 Row = Mapping[str, Any]
 
@@ -114,7 +114,7 @@ class _OpencodeDatabase:
         """Return the data of the last message, if the agent wrote it."""
         last = "message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 1"
         for row in self._database.select(last, session_id):
-            data = only_object(_decoded(row["data"]))
+            data = only_object(json_value(row["data"]))
             return data if data.get("role") == "assistant" else {}
         return {}
 
@@ -155,7 +155,7 @@ def _session(row: Row, origin: str, last_answer: dict[str, Any], log: str) -> Se
         title=only_text(row.get("title")),
         cwd=only_text(row.get("directory")),
         agent=only_text(row.get("agent")),
-        model=_model(_decoded(row.get("model"))) or _model(last_answer),
+        model=_model(json_value(row.get("model"))) or _model(last_answer),
         started_at=seconds(row.get("time_created")),
         ended_at=seconds(row.get("time_updated")),
         end_reason=error or only_text(last_answer.get("finish")),
@@ -175,10 +175,10 @@ def _conversation(database: _OpencodeDatabase, session: Row) -> Iterator[Part]:
     """Yield the messages and the usage of one session. Of what the user reverted, only the usage
     remains: those tokens were spent.
     """
-    revert = only_object(_decoded(session.get("revert")))
+    revert = only_object(json_value(session.get("revert")))
     position, generation, reverted = 0, 0, False
     for row in database.messages(session["id"]):
-        data = only_object(_decoded(row["data"]))
+        data = only_object(json_value(row["data"]))
         role = only_text(data.get("role"))
         if role not in _ROLES:
             yield Skip(line=0, reason=f"message {row['id']} of {session['id']}: no known role")
@@ -212,7 +212,7 @@ class _MessageReader:
         self._skips: list[Skip] = []
 
     def add(self, part: Row, *, reverted: bool) -> None:
-        data = _decoded(part["data"])
+        data = json_value(part["data"])
         if not isinstance(data, dict):
             self._skips.append(Skip(line=0, reason=f"part {part['id']}: not a JSON object"))
             return
@@ -320,11 +320,3 @@ def recorded_flags(tool: str, state: dict[str, Any]) -> ResultFlags | None:
         code = whole_number(metadata["exit"])
         return None if code is None else ResultFlags(exit_code=code)
     return ResultFlags(is_error=False)
-
-
-def _decoded(data: Any) -> Any:
-    """Return the value of a JSON column, None if it is not JSON."""
-    try:
-        return decode_repaired(only_text(data))
-    except ValueError:
-        return None

@@ -13,11 +13,10 @@ from journeyman.logs.codex import CodexReader
 from journeyman.logs.copilot import CopilotReader
 from journeyman.logs.fragments import JourneymanExportReader
 from journeyman.logs.gemini import GeminiReader
-from journeyman.logs.hermes import HermesExportReader, HermesReader
+from journeyman.logs.hermes import HermesReader
 from journeyman.logs.log_file import LogFile
 from journeyman.logs.opencode import OpencodeReader
-from journeyman.logs.pi import PiReader
-from journeyman.logs.sqlite_database import foreign_database, has_database_header
+from journeyman.logs.sqlite_database import foreign_database
 from journeyman.records import LogEvent, LogState
 from journeyman.records.errors import BadSetting, JourneymanError, NotALog
 from journeyman.records.report import Problem
@@ -59,10 +58,8 @@ class Readers:
             CodexReader(),
             OpencodeReader(),
             CopilotReader(),
-            PiReader(),
             GeminiReader(),
             JourneymanExportReader(),
-            HermesExportReader(),
             # Last, because nearly every format contains messages.
             OpenAIChatReader(),
         ]
@@ -97,7 +94,7 @@ class Readers:
                 reason = f"{log.path}: the reader {reader.name} failed: {failure}"
                 if problems is not None:
                     problems.append(Problem(path=str(log.path), reason=reason))
-        if has_database_header(log):
+        if log.is_database:
             raise foreign_database(log)
         if not log.is_text:
             raise NotALog(f"{log.path} is binary data that no reader recognises.")

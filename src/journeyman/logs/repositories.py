@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from journeyman.logs.file_access import open_regular
+from journeyman.logs.log_file import open_regular
 from journeyman.records import Session
 from journeyman.records.project import (
     is_home_folder,

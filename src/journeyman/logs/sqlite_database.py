@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
-from journeyman.logs.file_access import sqlite_uri
-from journeyman.logs.log_file import MAX_VALUE_BYTES, SQLITE_HEADER, LogFile
+from journeyman.logs.log_file import MAX_VALUE_BYTES, LogFile
 from journeyman.records import Fragment, LogEvent, LogState, Mark, Skip
 from journeyman.records.errors import LogUnreadable, NotALog
 
@@ -20,7 +19,6 @@ _BUSY_TIMEOUT_S = 5.0
 """How long to wait for a lock, as Hermes' own readers do."""
 
 _SESSIONS_PER_MARK = 200
-_MAX_NAMED_TABLES = 6
 _HARMLESS_ACTIONS = frozenset(
     (
         sqlite3.SQLITE_SELECT,
@@ -31,23 +29,20 @@ _HARMLESS_ACTIONS = frozenset(
 )
 
 
-def has_database_header(log: LogFile) -> bool:
-    """Return whether a file is a SQLite database of any program."""
-    return log.head.startswith(SQLITE_HEADER)
-
-
 def has_tables(log: LogFile, required: RequiredColumns) -> bool:
     """Return whether a file is a database with these tables and columns. Raises LogUnreadable."""
-    if not has_database_header(log):
+    if not log.is_database:
         return False
     with _connected(log) as connection:
         return Database(connection, required).has_all(required)
 
 
 def foreign_database(log: LogFile) -> NotALog:
-    """Return the error for a database of a program that no reader knows. Raises LogUnreadable."""
-    with _connected(log) as connection:
-        return _foreign(log, _table_names(connection))
+    """Return the error for a database of a program that no reader knows."""
+    return NotALog(
+        f"{log.path} is a SQLite file of another program. Journeyman reads the databases of Hermes "
+        "(state.db) and opencode (opencode.db)."
+    )
 
 
 class Database:
@@ -55,12 +50,10 @@ class Database:
 
     def __init__(self, connection: sqlite3.Connection, tables: Iterable[str]) -> None:
         self._connection = connection
-        self.names = _table_names(connection)
         # Only these, because inspecting a search index can need an extension that is missing here.
         self._columns: dict[str, set[str]] = {
             name: {row["name"] for row in connection.execute(f"PRAGMA table_info({name})")}
             for name in tables
-            if name in self.names
         }
         readable = {*self._columns, "sqlite_master"}
 
@@ -104,7 +97,7 @@ def open_database(
     with _connected(log, busy_timeout_s) as connection:
         database = Database(connection, (*required, *optional))
         if not database.has_all(required):
-            raise _foreign(log, database.names)
+            raise foreign_database(log)
         connection.execute("BEGIN")
         yield database
 
@@ -171,7 +164,7 @@ def _connect(log: LogFile, busy_timeout_s: float, *, immutable: bool) -> sqlite3
     a generated column can make a harmless query build huge ones.
     """
     # Immutable, because otherwise even a reader creates files next to a database at rest.
-    uri = sqlite_uri(log.path, "mode=ro&immutable=1" if immutable else "mode=ro")
+    uri = f"{log.path.as_uri()}?mode=ro" + ("&immutable=1" if immutable else "")
     connection = sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None)
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
@@ -184,16 +177,3 @@ def _connect(log: LogFile, busy_timeout_s: float, *, immutable: bool) -> sqlite3
         connection.close()
         raise
     return connection
-
-
-def _table_names(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    return [row["name"] for row in rows]
-
-
-def _foreign(log: LogFile, names: list[str]) -> NotALog:
-    tables = ", ".join(names[:_MAX_NAMED_TABLES]) or "no tables"
-    return NotALog(
-        f"{log.path} is a SQLite file of another program: it has {tables}. "
-        "Journeyman reads the databases of Hermes (state.db) and opencode (opencode.db)."
-    )

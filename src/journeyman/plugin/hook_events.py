@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from journeyman.experience.opening import sendable_text
 from journeyman.logs import claude_chain, codex
-from journeyman.logs.file_access import open_regular
+from journeyman.logs.log_file import open_regular
 from journeyman.plugin.gate import GateAnswer, GateCall
 from journeyman.records import Call
 from journeyman.records.message import ResultFlags

@@ -24,6 +24,7 @@ class MessageTrace(NamedTuple):
 
     role: str
     text: int
+    """The hash of the text without the whitespace around it."""
     calls: tuple[str, ...] = ()
     answers: str = ""
     is_summary: bool = False
@@ -41,11 +42,6 @@ class MessageTrace(NamedTuple):
     def repeats(self, other: "MessageTrace") -> bool:
         """Whether one of the two messages may be a copy of the other."""
         return self.identity == other.identity
-
-
-def text_trace(text: str) -> int:
-    """Return a number for a text; surrounding whitespace does not matter."""
-    return hash(text.strip())
 
 
 def copies_in_place(traces: Sequence[MessageTrace]) -> CopyIndex:

@@ -79,9 +79,9 @@ class UsageReport(Struct, frozen=True, kw_only=True):
     total: UsageLine
 
 
-def validated_usage(usage: Usage) -> tuple[Usage, tuple[str, ...]]:
-    """Return the usage with every invalid number set to None, and the names of the invalid fields.
-    Without a valid number of calls, one call is assumed.
+def validated_usage(usage: Usage) -> Usage:
+    """Return the usage with every invalid number set to None. Without a valid number of calls, one
+    call is assumed.
     """
     fields: dict[str, Any] = {}
     for name, value in structs.asdict(usage).items():
@@ -95,11 +95,6 @@ def validated_usage(usage: Usage) -> tuple[Usage, tuple[str, ...]]:
             fields[name] = float(value)
         else:
             fields[name] = int(value) if value == int(value) else None
-    invalid = [
-        name
-        for name, value in fields.items()
-        if value is None and (name == "api_calls" or getattr(usage, name) is not None)
-    ]
     if fields["api_calls"] is None:
         fields["api_calls"] = 1
-    return Usage(**fields), tuple(invalid)
+    return Usage(**fields)

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from journeyman.records import Tokens
-from journeyman.records.copies import MessageTrace, copies_of_parent, text_trace
+from journeyman.records.copies import MessageTrace, copies_of_parent
 from journeyman.store.rows import batches, decode_details, select_in
 from journeyman.store.session_counts import call_ids, recount, session_counts
 from journeyman.store.tables import messages, sessions, usage
@@ -128,7 +128,7 @@ def _traces(connection: sa.Connection, row_id: int) -> tuple[list[str], list[Mes
         traces.append(
             MessageTrace(
                 role=row.role,
-                text=text_trace(row.text),
+                text=hash(row.text.strip()),
                 calls=tuple(call_ids(row.tool_calls)),
                 answers=row.tool_call_id,
                 is_summary=row.kind == "summary",

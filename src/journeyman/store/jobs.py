@@ -12,7 +12,14 @@ from msgspec import Struct
 from journeyman.records.errors import UnknownJob, WrongInput
 from journeyman.records.job import Job, JobId, JobState, Run, RunId
 from journeyman.store.engine import Repository
-from journeyman.store.rows import dialect_insert, json_text, storable, upsert, values_of
+from journeyman.store.rows import (
+    dialect_insert,
+    find_by_prefix,
+    json_text,
+    storable,
+    upsert,
+    values_of,
+)
 from journeyman.store.tables import columns, metadata, row_id, text, texts
 
 _MIN_PREFIX = 4
@@ -313,25 +320,17 @@ def _find(connection: sa.Connection, name: str) -> Job:
     """Return a job by its name, its id or a prefix of the id; a removed job only as a last
     resort.
     """
-    name_or_id = storable(name)
-    # Not LIKE, which ignores case on SQLite.
-    has_prefix = sa.func.substr(jobs.c.id, 1, max(_MIN_PREFIX, len(name_or_id))) == name_or_id
-    has_name = jobs.c.name == name_or_id
-    by_name = sa.case((has_name, 0), else_=1)
-    query = jobs.select().where(has_name | has_prefix).order_by(by_name, jobs.c.id)
-    rows = connection.execute(query.limit(20)).all() if name_or_id else []
-    for matches in (
-        [row for row in rows if row.name == name_or_id and row.state != "removed"],
-        [row for row in rows if row.id == name_or_id],
-        [row for row in rows if row.name == name_or_id],
-        rows,
-    ):
-        if len(matches) == 1:
-            return _job_of(matches[0])
-        if matches:
-            ids = ", ".join(row.id for row in matches)
-            raise UnknownJob(f"More than one job matches {name!r}: {ids}. Use the whole id.")
-    raise _unknown(name)
+    named = jobs.select().where(jobs.c.name == storable(name)).order_by(jobs.c.id)
+    rows = list(connection.execute(named))
+    begin = find_by_prefix(connection, jobs, name)
+    by_id = [row for row in begin if len(name) >= _MIN_PREFIX or row.id == name]
+    matches = [row for row in rows if row.state != "removed"] or by_id or rows
+    if not matches:
+        raise _unknown(name)
+    if len(matches) > 1:
+        ids = ", ".join(row.id for row in matches)
+        raise UnknownJob(f"More than one job matches {name!r}: {ids}. Use the whole id.")
+    return _job_of(matches[0])
 
 
 def _unknown(name: str) -> UnknownJob:

@@ -4,8 +4,6 @@ record each change.
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +19,6 @@ from journeyman.records.confirmation import (
     WhitelistEntry,
     WrittenEntry,
 )
-from journeyman.records.errors import StoreUnavailable
 from journeyman.store.audit import AuditChain, card_fault, card_of, digest_of, safe_rows, stage_of
 from journeyman.store.rows import json_text, storable, values_of
 from journeyman.store.tables import (
@@ -33,7 +30,6 @@ from journeyman.store.tables import (
 )
 
 _MOST_DUE = 500
-_ROOM_BYTES = 256 * 1024
 
 _Record = TypeVar("_Record", WhitelistEntry, Credential)
 
@@ -129,20 +125,8 @@ class Ledger:
         return refusal
 
     def check_writes(self) -> None:
-        """Write something that changes nothing, so that the commit tests the disk. Raise
-        StoreUnavailable if the disk is full.
-        """
+        """Write something that changes nothing, so that the commit tests the database."""
         self._connection.execute(sa.text("UPDATE schema_version SET number = number"))
-        file = self._connection.engine.url.database
-        if file and self._connection.dialect.name == "sqlite":
-            # SQLite overwrites its log from the start, for which a full disk has room.
-            try:
-                with TemporaryFile(dir=Path(file).parent, buffering=0) as room:
-                    room.write(bytes(_ROOM_BYTES))
-            except OSError as error:
-                raise StoreUnavailable(
-                    f"Nothing more can be written beside {file}: {error.strerror}. Free some space."
-                ) from error
 
     def find(self, id_: str) -> Confirmation | None:
         """Return a card as stored; `fault` says whether it can be relied on."""

@@ -86,7 +86,7 @@ def message_of(row: Sequence[Any]) -> Message:
 
 def usage_values(session_row: int, record: Usage) -> dict[str, Any]:
     """Return the column values of a usage; what is no possible count becomes unknown."""
-    return values_of(validated_usage(record)[0], usage, session_row=session_row)
+    return values_of(validated_usage(record), usage, session_row=session_row)
 
 
 def record_of(kind: type[_Record], row: sa.Row[Any], **others: Any) -> _Record:

@@ -76,7 +76,8 @@ _PARTIAL_INDEXES = (
     # A fork of a compressed session begins at its summary.
     "CREATE INDEX ix_messages_summary ON messages (key) WHERE kind = 'summary'",
 )
-_CALLS = "coalesce(call_text, '')"
+# The word between them keeps a phrase from beginning in the text and ending in the calls.
+_SEARCHED = f"{_head()} || ' endofmessagetext ' || coalesce(call_text, '')"
 _INDEXED = "WHEN old.row_id <= (SELECT up_to FROM messages_indexed)"
 _REMOVE = (
     "INSERT INTO messages_search(messages_search, rowid, text, calls) "
@@ -101,6 +102,6 @@ _SQLITE_SEARCH = (
 )
 _POSTGRESQL_SEARCH = (
     "ALTER TABLE messages ADD COLUMN search tsvector GENERATED ALWAYS AS "
-    f"(setweight({_words(_head())}, 'A') || setweight({_words(_CALLS)}, 'B')) STORED",
+    f"({_words(_SEARCHED)}) STORED",
     "CREATE INDEX messages_search ON messages USING gin (search)",
 )

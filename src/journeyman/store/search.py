@@ -180,9 +180,7 @@ def _ranking(
     else:
         tsquery = sa.func.to_tsquery("simple", " & ".join(map(_tsquery_phrase, query_phrases)))
         matches = _tsvector.op("@@")(tsquery)
-        # All words weigh the same; a match in a long text weighs less.
-        weights = sa.cast(sa.literal("{1,1,1,1}"), sa.ARRAY(sa.REAL))
-        rank = sa.desc(sa.func.ts_rank(weights, _tsvector, tsquery, 1))
+        rank = sa.desc(sa.func.ts_rank(_tsvector, tsquery, 1))  # less for a match in a long text
     statement = statement.where(matches, sa.not_(messages.c.copied), *filters)
     if filters:
         statement = statement.join(sessions, sessions.c.row_id == messages.c.session_row)
@@ -195,18 +193,9 @@ def _fts5_phrase(phrase: Phrase) -> str:
 
 
 def _tsquery_phrase(phrase: Phrase) -> str:
-    """The phrase in PostgreSQL's syntax. Words that must occur together are either all in the text
-    (weight A) or all in the calls (weight B).
-    """
-    star = "*" if phrase.is_prefix else ""
-    words = [f"'{word}'" for word in phrase.words]
-    if len(words) == 1:
-        return f"{words[0]}:{star}" if star else words[0]
-    places = (
-        " <-> ".join([*(f"{word}:{weight}" for word in words[:-1]), f"{words[-1]}:{star}{weight}"])
-        for weight in "AB"
-    )
-    return f"({' | '.join(f'({place})' for place in places)})"
+    """The phrase in PostgreSQL's syntax."""
+    words = " <-> ".join(f"'{word}'" for word in phrase.words)
+    return f"({words}{':*' if phrase.is_prefix else ''})"
 
 
 _decode_calls = msgspec.json.Decoder(tuple[ToolCall, ...]).decode

@@ -47,8 +47,7 @@ _UPDATE_SESSION = sessions.update().where(sessions.c.row_id == _this_row)
 class _OpenSession(msgspec.Struct):
     """A session in this transaction: its stored id, its own id, its row `before` the transaction,
     the `baseline` that the fragments add to (the row before, or None once the session is read
-    completely again), and the facts to set. Its text is `redacted`, or as it was recorded, or None
-    while there is none.
+    completely again), and the facts to set. `is_redacted`: a redacted copy of it was stored before.
     """
 
     id: SessionId
@@ -57,7 +56,7 @@ class _OpenSession(msgspec.Struct):
     row_id: int
     before: Any
     baseline: Any
-    redacted: bool | None = None
+    is_redacted: bool = False
     facts: dict[str, Any] = {}
 
 
@@ -81,23 +80,16 @@ class SessionWriter:
         opened = self._open(fragment.session)
         if opened is None:
             return None
+        before, row_id = opened.before, opened.row_id
+        if before is not None and fragment.session.details.get(REDACTED_DETAIL):
+            return opened.id  # a redacted copy adds nothing to a stored session
         # Another log of the same session, such as an export, may contain less of it: only the log
-        # that a session came from can remove messages.
+        # that a session came from can remove messages, unless only a redacted copy was stored.
         log = storable(fragment.session.log)
-        is_own = opened.before is None or opened.before.log == log
-        is_redacted = bool(fragment.session.details.get(REDACTED_DETAIL))
-        if is_redacted and opened.redacted is False:
-            return opened.id  # it would replace the text that was recorded
-        row_id = opened.row_id
-        is_recorded_text = bool(opened.redacted) and not is_redacted
-        if fragment.replaces and (is_recorded_text or (is_own and opened.baseline is not None)):
+        is_own = before is None or opened.is_redacted or before.log == log
+        if fragment.replaces and is_own and opened.baseline is not None:
             self._clear(opened)
-        if is_recorded_text and fragment.replaces:
-            opened.facts = {"log": log}
-        elif is_recorded_text:
-            opened.facts["details"] = _EMPTY_FACTS["details"]
-        opened.redacted = is_redacted
-        if not is_own and not Path(opened.before.log).exists():
+        if opened.is_redacted or not (is_own or Path(before.log).exists()):
             # The log was moved, as Codex does when it archives.
             opened.facts["log"] = log
         opened.facts |= rows.session_facts(fragment.session)
@@ -176,7 +168,7 @@ class SessionWriter:
             SessionId(name), id_, source, row_id, before, before
         )
         if before is not None:
-            opened.redacted = bool(rows.decode_details(before.details).get(REDACTED_DETAIL))
+            opened.is_redacted = REDACTED_DETAIL in rows.decode_details(before.details)
         return opened
 
     def _clear(self, opened: _OpenSession) -> None:

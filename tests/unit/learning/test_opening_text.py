@@ -15,7 +15,7 @@ from journeyman.learning.opening_text import (
     opening_length,
     without_opening_text,
 )
-from journeyman.logs.chat import ChatParser
+from journeyman.logs.chat import read_message
 from journeyman.records import Message, Pattern, Step, ToolCall
 
 LOOK = Step(tool="get_user", arguments='{"user_id": "<id:1>"}', result='{"name": "Ada"}')
@@ -80,11 +80,10 @@ BLOCKS = [
 
 def recorded(messages: Sequence[dict[str, Any]]) -> list[Message]:
     """Record messages as the readers of OpenAI and Anthropic chats do."""
-    reading = ChatParser()
     return [
         record
         for index, message in enumerate(messages)
-        for record in reading.read(message, f"m{index}", index * 10)
+        for record in read_message(message, f"m{index}", index * 10)
     ]
 
 

@@ -80,11 +80,6 @@ class TestOtherAgents:
             "x/session-state/1/events.jsonl",
         ),
         (
-            *("pi", "PI_CODING_AGENT_DIR", "x"),
-            ".pi/agent/sessions/--work--/1.jsonl",
-            "x/sessions/--work--/1.jsonl",
-        ),
-        (
             *("gemini", "GEMINI_CLI_HOME", "x"),
             ".gemini/tmp/app/chats/session-1.jsonl",
             "x/.gemini/tmp/app/chats/session-1.jsonl",

@@ -65,32 +65,17 @@ class TestLayouts:
 
 class TestMessages:
     def test_alternative_call_formats(self, write, read):
-        # Arguments as an object, and calls without an id.
+        # Arguments as an object, and a call without an id.
+        function = {"name": "a", "arguments": {"n": 1}}
+        calls = [{"id": "c1", "function": function}, {"function": {"name": "b"}}]
         chat = [
             {"role": "user", "content": "x"},
-            {
-                "role": "assistant",
-                "tool_calls": [
-                    {"function": {"name": "a", "arguments": {"n": 1}}},
-                    {"function": {"name": "b"}},
-                ],
-            },
-            {"role": "tool", "name": "b", "content": "from b"},
-            {"role": "tool", "content": "from a"},
+            {"role": "assistant", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "c1", "content": "from a"},
         ]
         a, b = read(READER, write("c.json", chat)).calls()
         assert (a.tool, a.arguments, a.result) == ("a", '{"n":1}', "from a")
-        assert (b.tool, b.arguments, b.result) == ("b", "{}", "from b")
-
-        # The older `function_call`.
-        chat = [
-            {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}},
-            {"role": "function", "name": "f", "content": "one"},
-            {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{"}},
-            {"role": "function", "name": "f", "content": "two"},
-        ]
-        calls = read(READER, write("c.json", chat)).calls()
-        assert [(call.arguments, call.result) for call in calls] == [("{}", "one"), ("{", "two")]
+        assert (b.tool, b.arguments, b.result) == ("b", "{}", None)
 
         # The developer role counts as system.
         path = write("c.json", [{"role": "developer", "content": "x"}])
@@ -211,6 +196,7 @@ class TestBrokenParts:
         {"role": "user", "content": 5},
         {"role": "assistant", "tool_calls": "x"},
         {"role": "assistant", "tool_calls": [5]},
+        {"role": "tool", "content": "no id"},
     )
 
     @table("broken", BROKEN)

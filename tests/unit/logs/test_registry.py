@@ -66,7 +66,6 @@ class TestRecognition:
         [
             (b'{"type":"user","sessionId":"s","uuid":"u","message":{}}\n', "claude_code"),
             (b'{"type":"summary","summary":"Fixed it","leafUuid":"u"}\n', "claude_code"),
-            (b'{"id":"s","source":"cli","started_at":1,"messages":[]}\n', "hermes_export"),
             (b'{"journeyman":1,"session":{},"messages":[]}\n', "journeyman"),
             (b'{"messages":[{"role":"user","content":"hi"}]}\n', "openai"),
         ],
