@@ -68,10 +68,12 @@ class TestReviews:
         assert store.reviews.get("abc1").id == "abc1"
         assert store.reviews.get("x").id == "x%"
         assert store.reviews.get("ab").id == "ab"
-        with pytest.raises(UnknownReview, match="More than one id starts with 'abc': abc1, abc2"):
+        with pytest.raises(
+            UnknownReview, match="More than one review id starts with 'abc': abc1, abc2"
+        ):
             store.reviews.get("abc")
         for wrong in ("y", "", "AB", "%", "abc12", "a_c"):
-            with pytest.raises(UnknownReview, match="No review or write has the id"):
+            with pytest.raises(UnknownReview, match="No review has the id"):
                 store.reviews.get(wrong)
 
 
@@ -102,7 +104,7 @@ class TestWrites:
         )
         store.reviews.add_write(entry)
         with Store(database_url) as again:
-            assert again.reviews.to_undo("w1") == [entry]
+            assert again.reviews.get_write("w1") == entry
             assert again.reviews.writes() == [entry]
             # None and an empty text differ.
 
@@ -127,8 +129,8 @@ class TestWrites:
         store.reviews.add_write(a_write("w2"))
         store.reviews.mark_undone(WriteId("w1"), 5.0)
         store.reviews.mark_undone(WriteId("w1"), 6.0)
-        assert store.reviews.to_undo("w1") == [a_write("w1", undone_at=5.0)]
-        assert store.reviews.to_undo("w2") == [a_write("w2")]
+        assert store.reviews.get_write("w1") == a_write("w1", undone_at=5.0)
+        assert store.reviews.get_write("w2") == a_write("w2")
 
     def test_the_journal_outlives_its_session(self, store: Store) -> None:
         session = Session(id=SessionId("s"), source="test")
