@@ -18,8 +18,7 @@ from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.plugin.engines import engine_findings
 from journeyman.plugin.installation.file_change import refuse_read_only
-from journeyman.plugin.installation.installer import NAMES, Installer, Plan
-from journeyman.plugin.installation.record import SERVICE
+from journeyman.plugin.installation.installer import Installer, Plan
 from journeyman.plugin.installation.status import (
     HostStatus,
     host_findings,
@@ -27,6 +26,7 @@ from journeyman.plugin.installation.status import (
     steps_after,
 )
 from journeyman.plugin.installation.targets import PARTS
+from journeyman.records.host import HOSTS, Host
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
@@ -56,10 +56,7 @@ def hosts() -> None:
 
 
 def _program(one: HostStatus) -> str:
-    if one.name != SERVICE:
-        return one.version or "found" if one.program else formatting.UNKNOWN
-    silent = "does not answer" if one.problem else "not running"
-    return f"process {one.process}" if one.answers else silent
+    return one.version or "found" if one.program else formatting.UNKNOWN
 
 
 _COLUMNS = (
@@ -77,7 +74,7 @@ def _show_hosts(console: Console, listed: Sequence[HostStatus]) -> None:
     for one in listed:
         if one.problem:
             console.print(Text(f"\n{one.name}: {readable(one.problem)}"), soft_wrap=True)
-        if one.advice:
+        if one.problem and one.advice:
             console.print(Text(f"→ {one.advice}", "cyan"), soft_wrap=True)
 
 
@@ -161,7 +158,7 @@ def doctor(journeyman: Journeyman) -> Sequence[Finding]:
     ]
 
 
-_name_argument = click.argument("name", type=click.Choice(NAMES), metavar="NAME")
+_name_argument = click.argument("name", type=click.Choice(HOSTS), metavar="NAME")
 _print_option = flag("--print", "Only show what would change.", dest="only_print")
 
 
@@ -186,19 +183,15 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
 @flag("--no-gate", "Leave out the gate: no call waits for a person.")
 @flag("--no-import", "Leave out importing sessions.")
 def install(
-    journeyman: Journeyman, *, name: str, only_print: bool, yes: bool, **left_out: bool
+    journeyman: Journeyman, *, name: Host, only_print: bool, yes: bool, **left_out: bool
 ) -> None:
     """Install Journeyman into the agent NAME: hermes, claude-code, codex or opencode. Shows the
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
     restores it. Run it again after an update of Journeyman, or when settings have changed.
 
-    `service` instead of an agent writes a systemd user unit that keeps `journeyman serve`
-    running, and shows the command that enables it.
-
     Examples:
       journeyman hosts install claude-code
       journeyman hosts install codex --no-gate --yes
-      journeyman hosts install service
     """
     installer = Installer(journeyman)
     plan = installer.plan(name, tuple(part for part in PARTS if not left_out[f"no_{part}"]))
@@ -217,13 +210,11 @@ def install(
 @_print_option
 @context.yes_option
 def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) -> None:
-    """Take Journeyman out of the agent NAME, or remove the service. The file becomes what it was
-    before; if it was changed since, only Journeyman's entries are removed. The agent's token for
-    confirmations is revoked.
+    """Take Journeyman out of the agent NAME. The file becomes what it was before; if it was changed
+    since, only Journeyman's entries are removed. The agent's token for confirmations is revoked.
 
     Examples:
       journeyman hosts remove codex --print
-      journeyman hosts remove service --yes
     """
     installer = Installer(journeyman)
     plan = installer.plan_removal(name)
@@ -233,15 +224,13 @@ def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) ->
     elif _is_agreed(plan, f"Change {file} like this?", only_print=only_print, yes=yes):
         for note in installer.remove(plan):
             click.echo(f"Note: {readable(note)}", err=True)
-        kept = "" if name == SERVICE else " Sessions that are running keep it until they end."
-        click.echo(f"Removed from {file}.{kept}")
+        click.echo(f"Removed from {file}. Sessions that are running keep it until they end.")
 
 
 @context.command(hosts, "list", render=_show_hosts)
 def list_(journeyman: Journeyman) -> list[HostStatus]:
     """List the agents on this machine: the version of each program, whether Journeyman is installed
-    in it and active, which parts, and what is out of date. The last line is the service, which
-    keeps `journeyman serve` running, and the process of `journeyman serve`, however it was started.
+    in it and active, which parts, and what is out of date.
 
     Examples:
       journeyman hosts list
@@ -256,9 +245,9 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
     is_failure=_has_problem,
 )
 @_name_argument
-def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
-    """Check Journeyman in the agent NAME, or the service: fires test events through the agent's own
-    configuration, and shows what answered, how fast, and what to do if something is wrong.
+def check(journeyman: Journeyman, *, name: Host) -> Sequence[Finding]:
+    """Check Journeyman in the agent NAME: fires test events through the agent's own configuration,
+    and shows what answered, how fast, and what to do if something is wrong.
 
     Examples:
       journeyman hosts check claude-code

@@ -80,7 +80,7 @@ class HookServer:
         except BlockingIOError as error:
             self._release_lock()
             raise ServiceUnavailable(
-                f"Another process already answers hooks at {self.path}. `journeyman hosts list` "
+                f"Another process already answers hooks at {self.path}. `journeyman doctor` "
                 "shows its process id; stop it first."
             ) from error
 

@@ -11,9 +11,6 @@ from msgspec import Struct
 
 from journeyman.text.atomic_write import replace_file
 
-SERVICE = "service"
-"""The name under which the service is installed, beside those of hosts."""
-
 _FOLDER = "hosts"
 
 
@@ -81,7 +78,7 @@ def installed_python(home: Path) -> str:
 def has_part(home: Path, host: str, part: str) -> bool:
     """Return whether a part is installed in a host; without a record, all are."""
     record = read_record(home, host)
-    return record is None or not record.parts or part in record.parts
+    return record is None or part in record.parts
 
 
 def write_record(home: Path, record: Record) -> None:
