@@ -7,6 +7,7 @@ requests to the service as hosts send them.
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from tests.waiting import LONGEST_S, deadline
 
 from journeyman import Journeyman
-from journeyman.plugin.imports import ImportQueue
+from journeyman.plugin.imports import ImportSpool
 from journeyman.plugin.service import Exchange, HostService
 
 TASK = "Check whether notes/july.md is in the index of the notes"
@@ -229,7 +230,6 @@ def opened(
     places: Experience,
     folder: Path,
     *,
-    imports: ImportQueue | None = None,
     settings: str = "",
     **options: Any,
 ) -> Iterator[Desk]:
@@ -242,5 +242,7 @@ def opened(
         (home / "config.toml").write_text(settings)
     environ = {"HOME": str(folder)}
     with Journeyman(home=home, environ=environ, **options) as journeyman:
+        # Nothing works off what is reported.
+        imports = ImportSpool(home, "", program=(sys.executable, "-c", ""))
         service = HostService(journeyman, imports=imports)
         yield Desk(journeyman, service, places)

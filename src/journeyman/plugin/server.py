@@ -153,7 +153,6 @@ class HookServer:
             Path(self.path).unlink()
         with self._changed:
             self._changed.wait_for(lambda: not self._active, _SETTLE_S)
-        self._service.stop_imports()  # before another process reads what is left of them
         self._release_lock()
 
     def __enter__(self) -> Self:

@@ -20,7 +20,7 @@ from journeyman.plugin import hook_events
 from journeyman.plugin.client import is_noted
 from journeyman.plugin.gate import ALLOWED, DecisionWord, GateAnswer, GateCall, HostGate, Question
 from journeyman.plugin.hook_events import HookAnswer, HookInput
-from journeyman.plugin.imports import ImportQueue, import_detached
+from journeyman.plugin.imports import ImportSpool, Reported, add_usage
 from journeyman.plugin.installation.record import has_part
 from journeyman.plugin.openings import (
     LATE,
@@ -119,22 +119,21 @@ class RunMode(Struct, frozen=True, kw_only=True):
 
 
 class HostService:
-    """Runs the operations. Without `imports`, reported logs are imported by detached processes.
-    With `run`, it answers for one run only.
-    """
+    """Runs the operations. With `run`, it answers for one run only."""
 
     def __init__(
         self,
         journeyman: Journeyman,
         *,
-        imports: ImportQueue | None = None,
+        imports: ImportSpool | None = None,
         run: RunMode | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._journeyman = journeyman
         self._run = run
         self._kept = journeyman.host_sessions
-        self._imports = imports
+        settings = journeyman.settings
+        self._imports = imports or ImportSpool(settings.home, settings.database)
         self._clock = clock
         self.stopping = threading.Event()
         bots = run is not None and run.for_job
@@ -210,7 +209,7 @@ class HostService:
             return self._before_tool(event, exchange)
         if name in _IMPORT_EVENTS and event.transcript_path:
             if self._run is None:
-                self._import(event.transcript_path)
+                self._import(event.transcript_path, exchange)
             return None
         if not self._has(exchange, "opening"):
             return None
@@ -324,18 +323,12 @@ class HostService:
         if not report.path:
             raise WrongInput("The report of a changed log has no path.")
         if self._has(exchange, "import"):
-            self._import(report.path)
+            self._import(report.path, exchange)
         return {}
 
-    def _import(self, path: str) -> None:
-        if self._imports is not None:
-            self._imports.report(path)
-        else:
-            import_detached(self._journeyman.settings.home, path, os.environ)
-
-    def stop_imports(self) -> None:
-        if self._imports is not None:
-            self._imports.stop()
+    def _import(self, path: str, exchange: Exchange) -> None:
+        self._imports.add(Reported(path=path))
+        exchange.then(self._imports.start)
 
     def usage(self, used: SideUsage, exchange: Exchange) -> Any:
         counts = {
@@ -345,16 +338,13 @@ class HostService:
         key = f"{REPORTED_USAGE}{used.key or f'{used.task}:{now}'}"
         increment = Usage(key=key, model=used.model, task=used.task, at=now, **counts)
         source = source_of(exchange.host)
+        reported = Reported(session=used.session, source=source, usage=increment)
 
         def add() -> None:
-            session = self._journeyman.sessions.get(used.session).session
-            if session.source == source:
-                self._journeyman.accounting.add(session.id, increment)
+            if not add_usage(self._journeyman, reported):
+                self._imports.add(reported)  # until the session is imported
 
-        if (imports := self._imports) is not None:
-            exchange.then(lambda: imports.after_import(add))
-        else:
-            add()
+        exchange.then(add)
         return {}
 
     def tool(self, call: ToolCall, _exchange: Exchange) -> Any:
@@ -380,8 +370,13 @@ class HostService:
             "subagents": settings.hosts.subagents,
         }
 
-    def delete_old_events(self) -> None:
-        """Delete events that no report needs any more."""
+    def learned(self, _nothing: dict[str, Any], exchange: Exchange) -> Any:
+        exchange.then(self.warm_up)
+        return {}
+
+    def warm_up(self) -> None:
+        """Load what openings need, and delete events that no report needs any more."""
+        self.openings.warm_up()
         self._kept.delete_old_events(self._clock())
 
     def _note(
@@ -423,6 +418,7 @@ _OPERATIONS: dict[str, tuple[Any, Callable[[HostService, Any, Exchange], Any]]] 
     "usage": (SideUsage, HostService.usage),
     "tool": (ToolCall, HostService.tool),
     "failure": (Report, HostService.failure),
+    "learned": (dict[str, Any], HostService.learned),
     "status": (dict[str, Any], HostService.status),
 }
 OPERATIONS = tuple(_OPERATIONS)

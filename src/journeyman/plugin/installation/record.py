@@ -78,7 +78,7 @@ def installed_python(home: Path) -> str:
 def has_part(home: Path, host: str, part: str) -> bool:
     """Return whether a part is installed in a host; without a record, all are."""
     record = read_record(home, host)
-    return record is None or part in record.parts
+    return record is None or not record.parts or part in record.parts
 
 
 def write_record(home: Path, record: Record) -> None:
