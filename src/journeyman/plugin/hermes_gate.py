@@ -1,6 +1,5 @@
 """The gate before Hermes' tools. About a call that a rule names, Hermes asks the person in front of
-it; where nobody is, the call waits for a decision. Whatever prevents an answer blocks it. What
-Hermes itself denies is not asked about.
+it; where nobody is, the call waits for a decision. Whatever prevents an answer blocks it.
 
 Hermes passes a call through `tool_request`, which may change its arguments, and then through
 `pre_tool_call`, which may block it. The first asks and applies what a person changed; the second
@@ -34,9 +33,6 @@ _ANSWER_S = 9.0
 
 _LONGEST_S = 3_700.0
 _REMEMBERED = 200
-_OWN_BACKENDS = ("", "local", "ssh")
-"""Where Hermes runs commands without a container; there its hard denials always apply."""
-
 UNAVAILABLE = unavailable(HOST)
 _NO = "Do not try to achieve the same in another way."
 
@@ -116,8 +112,6 @@ class ToolGate:
         return ruling.directive
 
     def _decide(self, tool: str, arguments: dict[str, Any], session: str, call: str) -> Ruling:
-        if _is_denied_by_hermes(tool, arguments):
-            return Ruling(arguments)
         return self._asked(
             {
                 "session": session,
@@ -201,20 +195,6 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return texts[0] == texts[1]
-
-
-def _is_denied_by_hermes(tool: str, arguments: dict[str, Any]) -> bool:
-    """Whether Hermes denies this command whatever a person says, so that nobody need be asked."""
-    command = arguments.get("command")
-    if tool != "terminal" or not isinstance(command, str):
-        return False
-    if os.environ.get("TERMINAL_ENV", "").strip().lower() not in _OWN_BACKENDS:
-        return False
-    detect = getattr(sys.modules.get("tools.approval"), "detect_hardline_command", None)
-    try:
-        return detect is not None and detect(command)[0] is True
-    except Exception:  # noqa: BLE001 - another program's function
-        return False
 
 
 def _can_prompt() -> bool:

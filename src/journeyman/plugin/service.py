@@ -17,7 +17,6 @@ from journeyman.experience.warm_session import warm_session
 from journeyman.facade.journeyman import Journeyman
 from journeyman.models.embedder import Embedder
 from journeyman.plugin import hook_events
-from journeyman.plugin.client import is_noted
 from journeyman.plugin.gate import ALLOWED, DecisionWord, GateAnswer, GateCall, HostGate, Question
 from journeyman.plugin.hook_events import HookAnswer, HookInput
 from journeyman.plugin.imports import ImportSpool, Reported, add_usage
@@ -227,7 +226,7 @@ class HostService:
             else:
                 kind, text = "hint", self._failure_hint(event, exchange)
         except LateAnswer as error:
-            if name == "SessionStart":  # the client notes it, and the first prompt makes up for it
+            if name == "SessionStart":  # the first prompt makes up for it
                 raise ServiceUnavailable("The opening was not ready in time.") from error
             self._note(exchange, session, "failure", "late", began=began, detail=name)
             return None
@@ -264,8 +263,7 @@ class HostService:
     def _prompt(self, event: HookInput, exchange: Exchange, before: HostSession | None) -> str:
         host, session, ends = exchange.host, event.session_id, exchange.ends - _MARGIN_S
         texts = []
-        home = str(self._journeyman.settings.home)
-        if before.reason == LATE if before else is_noted(home, host, session):
+        if before is None or before.reason == LATE:  # its start was not answered
             texts.append(self._project_text(event, exchange))
         try:
             if event.is_request:
