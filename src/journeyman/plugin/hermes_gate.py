@@ -12,14 +12,13 @@ import os
 import sys
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from journeyman.plugin.client import Unanswered, unavailable
-from journeyman.plugin.hermes_link import HOST, Link
+from journeyman.plugin.hermes_link import HOST, Link, Recent
 from journeyman.plugin.hermes_openings import working_folder
 
 RISKY_TOOLS = ("terminal", "execute_code", "write_file", "patch")
@@ -32,7 +31,6 @@ _ANSWER_S = 9.0
 """How long an answer may take beyond that. A process that hangs holds a call up for this long."""
 
 _LONGEST_S = 3_700.0
-_REMEMBERED = 200
 UNAVAILABLE = unavailable(HOST)
 _NO = "Do not try to achieve the same in another way."
 
@@ -71,7 +69,7 @@ class ToolGate:
         self._session_of = session_of
         self._is_main = is_main
         self._guard = threading.Lock()
-        self._rulings: OrderedDict[tuple[str, str, str], Ruling] = OrderedDict()
+        self._rulings: Recent[tuple[str, str, str], Ruling] = Recent()
         self._patterns: tuple[str, ...] | None = None
 
     def is_gated(self, tool: str) -> bool:
@@ -87,8 +85,6 @@ class ToolGate:
         ruling = self._decide(tool, arguments, session or self._session_of(task), call)
         with self._guard:
             self._rulings[_key(session, call, tool)] = ruling
-            while len(self._rulings) > _REMEMBERED:
-                self._rulings.popitem(last=False)
         return ruling.arguments if ruling.is_edited and not ruling.refusal else None
 
     def check(
@@ -150,12 +146,12 @@ class ToolGate:
     def _exchange(self, body: dict[str, Any]) -> dict[str, Any]:
         timeout_s = body["wait_s"] + _ANSWER_S
         try:
-            return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
+            return self._link.ask("gate", body, timeout_s=timeout_s)
         except Unanswered as error:
             if not error.reached or isinstance(error.__cause__, TimeoutError):
                 raise
         # It was perhaps ended while it waited.
-        return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
+        return self._link.ask("gate", body, timeout_s=timeout_s)
 
     def _gate_tools(self) -> tuple[str, ...]:
         """Return the patterns of further tools, from the settings once they could be read. Until

@@ -7,18 +7,14 @@ import copy
 import os
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from journeyman.plugin.client import Unanswered
-from journeyman.plugin.hermes_link import Link
+from journeyman.plugin.hermes_link import Link, Recent
 
 WAIT_S = 2.0
 """How long the first request of a session may wait for its opening."""
-
-_REMEMBERED = 500
-"""How many sessions this process remembers; the resident process remembers all."""
 
 
 FORMS = {
@@ -74,8 +70,8 @@ class RequestOpenings:
         self._link = link
         self._database = database
         self._guard = threading.Lock()
-        self._sessions: OrderedDict[str, RememberedSession] = OrderedDict()
-        self._turns: OrderedDict[str, str] = OrderedDict()
+        self._sessions: Recent[str, RememberedSession] = Recent()
+        self._turns: Recent[str, str] = Recent()
         """The newest session of each turn: a compression may give the conversation a new id."""
 
     def note_turn(self, session: str, user_message: object, *, is_first: bool) -> None:
@@ -150,14 +146,12 @@ class RequestOpenings:
         with self._guard:
             before = self._turns.get(origin.turn) or origin.turn.partition(":")[0]
             self._turns[origin.turn] = origin.session
-            _limit(self._turns)
         return before if before != origin.session else ""
 
     def _conversation(self, session: str) -> RememberedSession:
         with self._guard:
-            found = self._sessions.setdefault(session, RememberedSession())
-            self._sessions.move_to_end(session)
-            _limit(self._sessions)
+            found = self._sessions.get(session) or RememberedSession()
+            self._sessions[session] = found
         return found
 
 
@@ -165,11 +159,6 @@ def working_folder() -> str:
     """Return the folder in which Hermes runs commands."""
     folder = os.environ.get("TERMINAL_CWD", "")
     return folder if os.path.isabs(folder) else os.getcwd()  # noqa: PTH109, PTH117
-
-
-def _limit(remembered: OrderedDict[str, Any]) -> None:
-    while len(remembered) > _REMEMBERED:
-        remembered.popitem(last=False)
 
 
 def _read(answer: dict[str, Any]) -> GivenOpening:
