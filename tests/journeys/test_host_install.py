@@ -222,21 +222,6 @@ class TestSafety:
                 assert [agent.name for agent in agents if not agent.revoked_at] == []
             assert read_record(person.home / ".journeyman", "codex") is None
 
-    def test_a_file_that_its_owner_made_read_only(self, person: Command) -> None:
-        settings = person.home / FILES["claude-code"]
-        settings.chmod(0o444)
-        done = person("hosts", "install", "claude-code", "--yes", code=1)
-        assert f"chmod u+w {settings}" in done.stderr
-        assert settings.read_bytes() == SETTINGS.encode()
-        assert read_record(person.home / ".journeyman", "claude-code") is None
-        assert "+++" in person("hosts", "install", "claude-code", "--print").stdout
-        settings.chmod(0o644)
-        person("hosts", "install", "claude-code", "--yes")
-        written = settings.read_bytes()
-        settings.chmod(0o444)
-        assert "read-only" in person("hosts", "remove", "claude-code", "--yes", code=1).stderr
-        assert settings.read_bytes() == written
-
     def test_records_and_copies_are_private(self, person: Command) -> None:
         person("hosts", "install", "claude-code", "--yes")
         folder = person.home / ".journeyman/hosts"

@@ -17,7 +17,6 @@ from journeyman.cli.rate_tables import change, change_interval, interval, percen
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.plugin.engines import engine_findings
-from journeyman.plugin.installation.file_change import refuse_read_only
 from journeyman.plugin.installation.installer import Installer, Plan
 from journeyman.plugin.installation.status import (
     HostStatus,
@@ -168,8 +167,6 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
     if only_print:
         click.echo("Nothing was changed.")
         return False
-    if plan.change.is_needed:
-        refuse_read_only(plan.change)
     if not yes:
         context.require_terminal("--print")
     return yes or click.confirm(question, abort=True, err=True)

@@ -244,16 +244,7 @@ class SessionOpenings:
             if record.state == "off":
                 return ""
             self._kept.save(
-                replace(
-                    record,
-                    state="warm",
-                    reason="",
-                    opening=record.opening or opening.id,
-                    tokens=record.tokens + Embedder().count_tokens(text),
-                    shown=(*record.shown, *parts(opening)),
-                    content=encode_openings((*stored_openings(record), opening)),
-                ),
-                within_s=_left_s(ends),
+                _warm(record, opening, Embedder().count_tokens(text)), within_s=_left_s(ends)
             )
         return text
 
@@ -310,16 +301,7 @@ class SessionOpenings:
     def _recorded(self, host: str, session: str, opening: Opening) -> HostSession:
         if opening.is_empty:
             return self._cold(host, session, opening.note or "nothing fitted")
-        return HostSession(
-            host=host,
-            session_id=session,
-            state="warm",
-            at=self._clock(),
-            opening=opening.id,
-            tokens=opening.tokens,
-            shown=tuple(parts(opening)),
-            content=encode_openings((opening,)),
-        )
+        return _warm(self._cold(host, session, ""), opening, opening.tokens)
 
     def _cold(self, host: str, session: str, reason: str) -> HostSession:
         return HostSession(
@@ -335,6 +317,19 @@ class SessionOpenings:
             yield
         finally:
             self._building.release()
+
+
+def _warm(record: HostSession, opening: Opening, tokens: int) -> HostSession:
+    """Return the record of a session that gets an opening of this size."""
+    return replace(
+        record,
+        state="warm",
+        reason="",
+        opening=record.opening or opening.id,
+        tokens=record.tokens + tokens,
+        shown=(*record.shown, *parts(opening)),
+        content=encode_openings((*stored_openings(record), opening)),
+    )
 
 
 def _opening(advice: Advice) -> Opening:

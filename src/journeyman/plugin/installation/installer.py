@@ -206,7 +206,6 @@ class Installer:
             if change.is_needed:
                 file_change.apply(change)
             return
-        file_change.refuse_read_only(change)
         if run_quietly(change.command, self.environ, timeout_s=_COMMAND_S) is None:
             raise OutsideProblem(
                 f"`{shlex.join(change.command)}` failed. Nothing was changed. Run it yourself to "
