@@ -93,7 +93,7 @@ class ToolGate:
         """Return what Hermes is told before a call; None if it may run."""
         with self._guard:
             ruling = self._rulings.pop(_key(session, call, tool), None)
-        if ruling is not None and (ruling.refusal or _same(ruling.arguments, arguments)):
+        if ruling is not None and (ruling.refusal or ruling.arguments == arguments):
             return ruling.directive
         # Nobody was asked yet, or another plugin has changed the call since.
         again = f"{call}+{uuid4().hex[:8]}" if ruling is not None else call
@@ -183,14 +183,6 @@ def _ruling(answer: dict[str, Any], arguments: dict[str, Any]) -> Ruling:
         return Ruling(arguments, question=str(reason))
     refusal = str(reason) if decision == "deny" and has_reason else UNAVAILABLE
     return Ruling(arguments, refusal)
-
-
-def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    try:
-        texts = [json.dumps(value, sort_keys=True) for value in (one, other)]
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return texts[0] == texts[1]
 
 
 def _can_prompt() -> bool:

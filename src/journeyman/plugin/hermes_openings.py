@@ -108,24 +108,13 @@ class RequestOpenings:
         messages = messages_of(request, form)
         # A person can have messages put before every session; they are not answers.
         is_first_request = conversation.is_first_turn and origin.calls <= 1 and not parent
-        body = {
+        asked = {
+            "session": origin.session,
             "task": conversation.task or first_task(messages),
             "tools": request.get("tools"),
             "fresh": is_first_request or is_fresh(messages),
             "form": form,
             "parent": parent,
-        }
-        given = self._answer(origin, body)
-        if given is not None:
-            return given
-        # A conversation that goes on under another id keeps what it has.
-        return self._conversation(parent).given.get(form, COLD) if parent else COLD
-
-    def _answer(self, origin: Origin, body: dict[str, Any]) -> GivenOpening | None:
-        """Return the answer of the resident process; None if there is none."""
-        asked = {
-            **body,
-            "session": origin.session,
             "model": origin.model,
             "platform": origin.platform,
             "cwd": working_folder(),
@@ -135,7 +124,8 @@ class RequestOpenings:
             return _read(self._link.ask("opening", asked, timeout_s=WAIT_S))
         except Unanswered as error:
             self._link.fail(origin.session, "opening", str(error))
-            return None
+        # A conversation that goes on under another id keeps what it has.
+        return self._conversation(parent).given.get(form, COLD) if parent else COLD
 
     def _parent(self, origin: Origin) -> str:
         """Return the session that this one continues, if a compression gave the conversation a new
