@@ -190,8 +190,10 @@ class Desk:
     ) -> Any:
         """Send one request, and return the answer; None if it is empty."""
         exchange = Exchange(host=host, ends=deadline(within_s))
-        answer = self.service.handle(operation, json.dumps(body).encode(), exchange)
-        exchange.finish(is_received=is_received)
+        try:
+            answer = self.service.handle(operation, json.dumps(body).encode(), exchange)
+        finally:
+            exchange.finish(is_received=is_received)
         return json.loads(answer) if answer else None
 
     def open(self, session: str, host: str = "hermes", **asked: Any) -> Any:

@@ -10,8 +10,8 @@
   otherwise skipped without a word. Hashes of a run's own hooks are given with them. The flag that
   trusts everything would also run what the person has not looked at.
 - Hooks can deny every tool but `write_stdin`, which needs a command that runs already.
-- The definition of the web search differs with full access to the machine, so that a session is
-  cached anew when that changes. Nothing else in a request depends on what the run may do.
+- The definition of the web search differs with full access to the machine, and nothing else in a
+  request depends on what the run may do.
 """
 
 import hashlib
@@ -81,17 +81,23 @@ class Codex(HostPage):
         "CODEX_VERSION",
     )
     needs_trust = True
+    fork_needs_model = True
     install = "npm install -g @openai/codex"
     log_in = "codex login"
 
     def launch(self, request: RunRequest, plug: Plug, environ: Mapping[str, str]) -> Launch:
-        del environ
         sandbox = _SANDBOX[request.access if request.tools else "read"]
         arguments = ["exec", "--json", "--sandbox", sandbox, "--skip-git-repo-check"]
         if request.model:
             arguments += ["--model", request.model]
         for name, value in _hook_settings(run_hooks(request, plug)).items():
             arguments += ["-c", f"hooks.{name}={value}"]
+        original = self.find_log(request.resume or request.fork, environ)
+        if original and "web_search" not in self._settings(environ):
+            had_all = _sandbox_of(original) == _SANDBOX["all"]
+            if had_all != (sandbox == _SANDBOX["all"]):
+                # The same definition of the tool as before, so that the cached prefix is of use.
+                arguments += ["-c", f"web_search={json.dumps('live' if had_all else 'cached')}"]
         if request.resume:
             arguments += ["resume", request.resume]
         elif request.fork:
@@ -132,6 +138,17 @@ class Codex(HostPage):
         with suppress(OSError, ValueError):
             return tomllib.loads((self.settings_folder(environ) / "config.toml").read_text("utf-8"))
         return {}
+
+
+def _sandbox_of(log: Path) -> str:
+    """Return the sandbox that the last turn of a session had."""
+    policy: Any = {}
+    with log.open("rb") as lines:
+        for line in lines:
+            if b'"turn_context"' in line[:100]:
+                context = only_object(only_object(json_value(line.decode())).get("payload"))
+                policy = only_object(context.get("sandbox_policy"))
+    return only_text(policy.get("type"))
 
 
 def _hook_settings(groups: HookGroups) -> Mapping[str, str]:

@@ -280,9 +280,13 @@ class SessionOpenings:
         """Leave a new session without an opening if chance, by its id, has chosen it for that."""
         share = self._journeyman.settings.hosts.holdout
         digest = hashlib.sha256(f"{host} {session}".encode("utf-8", "replace")).digest()
-        if int.from_bytes(digest[:4]) >= share * 2**32 or self._kept.find(host, session):
+        record = self._kept.find(host, session)
+        has_begun = record is not None and record.reason != LATE
+        if has_begun or int.from_bytes(digest[:4]) >= share * 2**32:
             return None
-        return self._kept.add(replace(self._cold(host, session, HELD_OUT), state="off"))
+        held_out = replace(self._cold(host, session, HELD_OUT), state="off")
+        self._kept.save(held_out)
+        return held_out
 
     def _built(self, asked: OpeningRequest) -> Opening:
         task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd

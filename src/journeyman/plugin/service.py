@@ -227,6 +227,7 @@ class HostService:
                 kind, text = "hint", self._failure_hint(event, exchange)
         except LateAnswer as error:
             if name == "SessionStart":  # the first prompt makes up for it
+                exchange.then(lambda: self.openings.take_back(exchange.host, session, before))
                 raise ServiceUnavailable("The opening was not ready in time.") from error
             self._note(exchange, session, "failure", "late", began=began, detail=name)
             return None
@@ -263,7 +264,7 @@ class HostService:
     def _prompt(self, event: HookInput, exchange: Exchange, before: HostSession | None) -> str:
         host, session, ends = exchange.host, event.session_id, exchange.ends - _MARGIN_S
         texts = []
-        if before is None or before.reason == LATE:  # its start was not answered
+        if before is not None and before.reason == LATE:
             texts.append(self._project_text(event, exchange))
         try:
             if event.is_request:

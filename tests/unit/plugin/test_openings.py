@@ -310,6 +310,7 @@ class TestTexts:
         assert "Failed last" not in desk.context("SessionStart", "other", source="compact")
 
     def test_what_began_elsewhere_gets_no_texts(self, desk: Desk) -> None:
+        assert desk.context("UserPromptSubmit", "s2", prompt=TASK) == ""
         assert desk.context("SessionStart", "s3", source="resume") == ""
         assert desk.context("UserPromptSubmit", "s3", prompt=TASK) == ""
         desk.context("SessionStart", "s4", source="startup")
