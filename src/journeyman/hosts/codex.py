@@ -81,7 +81,6 @@ class Codex(HostPage):
         "CODEX_VERSION",
     )
     needs_trust = True
-    fork_needs_model = True
     install = "npm install -g @openai/codex"
     log_in = "codex login"
 
