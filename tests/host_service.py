@@ -7,6 +7,7 @@ requests to the service as hosts send them.
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from tests.waiting import LONGEST_S, deadline
 
 from journeyman import Journeyman
-from journeyman.plugin.imports import ImportQueue
+from journeyman.plugin.imports import ImportSpool
 from journeyman.plugin.service import Exchange, HostService
 
 TASK = "Check whether notes/july.md is in the index of the notes"
@@ -189,8 +190,10 @@ class Desk:
     ) -> Any:
         """Send one request, and return the answer; None if it is empty."""
         exchange = Exchange(host=host, ends=deadline(within_s))
-        answer = self.service.handle(operation, json.dumps(body).encode(), exchange)
-        exchange.finish(is_received=is_received)
+        try:
+            answer = self.service.handle(operation, json.dumps(body).encode(), exchange)
+        finally:
+            exchange.finish(is_received=is_received)
         return json.loads(answer) if answer else None
 
     def open(self, session: str, host: str = "hermes", **asked: Any) -> Any:
@@ -229,7 +232,6 @@ def opened(
     places: Experience,
     folder: Path,
     *,
-    imports: ImportQueue | None = None,
     settings: str = "",
     **options: Any,
 ) -> Iterator[Desk]:
@@ -242,5 +244,7 @@ def opened(
         (home / "config.toml").write_text(settings)
     environ = {"HOME": str(folder)}
     with Journeyman(home=home, environ=environ, **options) as journeyman:
+        # Nothing works off what is reported.
+        imports = ImportSpool(home, "", program=(sys.executable, "-c", ""))
         service = HostService(journeyman, imports=imports)
         yield Desk(journeyman, service, places)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.hosts import HostHome, serving
-from tests.program import PYTHON_SCRIPT, Command
+from tests.program import Command
 from tests.tables import table
 from tests.waiting import LONGEST_S
 
@@ -27,7 +27,6 @@ FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
     "opencode": ".config/opencode/plugin/journeyman.js",
-    "service": ".config/systemd/user/journeyman.service",
 }
 SETTINGS = '{\n    "model":  "opus",\r\n    "hooks": {"Stop": [{"hooks": []}]}\n}'
 
@@ -83,7 +82,7 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-CODEX = f"{PYTHON_SCRIPT}print('codex-cli 0.169.0')\n"
+CODEX = "#!/bin/sh\necho codex-cli 0.169.0\n"
 
 
 class TestActivity:
@@ -108,7 +107,7 @@ class TestActivity:
         assert listed["state"] == "not active"
         assert "PreToolUse (untrusted)" in listed["problem"]
         assert "Start `codex` in a terminal" in listed["advice"]
-        assert (finding["status"], finding["found"]) == ("note", listed["problem"])
+        assert (finding["status"], finding["found"]) == ("problem", listed["problem"])
         self.trust_all(person.home / ".codex")
         listed, finding = self.codex(person)
         assert (listed["state"], finding["status"]) == ("installed", "ok")
@@ -239,21 +238,6 @@ class TestSafety:
                 assert [agent.name for agent in agents if not agent.revoked_at] == []
             assert read_record(person.home / ".journeyman", "codex") is None
 
-    def test_a_file_that_its_owner_made_read_only(self, person: Command) -> None:
-        settings = person.home / FILES["claude-code"]
-        settings.chmod(0o444)
-        done = person("hosts", "install", "claude-code", "--yes", code=1)
-        assert f"chmod u+w {settings}" in done.stderr
-        assert settings.read_bytes() == SETTINGS.encode()
-        assert read_record(person.home / ".journeyman", "claude-code") is None
-        assert "+++" in person("hosts", "install", "claude-code", "--print").stdout
-        settings.chmod(0o644)
-        person("hosts", "install", "claude-code", "--yes")
-        written = settings.read_bytes()
-        settings.chmod(0o444)
-        assert "read-only" in person("hosts", "remove", "claude-code", "--yes", code=1).stderr
-        assert settings.read_bytes() == written
-
     def test_records_and_copies_are_private(self, person: Command) -> None:
         person("hosts", "install", "claude-code", "--yes")
         folder = person.home / ".journeyman/hosts"
@@ -285,19 +269,6 @@ class TestSafety:
         person("hosts", "remove", "claude-code", "--yes")
         left = json.loads((person.home / FILES["claude-code"]).read_bytes())
         assert left == json.loads(SETTINGS)
-
-    def test_a_service_that_is_enabled_is_not_removed(self, person: Command) -> None:
-        person("hosts", "install", "service", "--yes")
-        unit = person.home / FILES["service"]
-        wanted = unit.parent / "default.target.wants" / unit.name
-        wanted.parent.mkdir()
-        wanted.symlink_to(unit)
-        done = person("hosts", "remove", "service", "--yes", code=1)
-        assert "systemctl --user disable --now journeyman.service" in done.stderr
-        wanted.unlink()
-        wanted.parent.rmdir()
-        person("hosts", "remove", "service", "--yes")
-        assert not unit.exists()
 
 
 class TestTokens:
@@ -348,12 +319,11 @@ class TestCheck:
         with serving(home) as resident:
             found = self.findings(home, "claude-code")
             assert found["engine: claude-code"]["status"] == "note"
-            for what in ("installation", "SessionStart", "UserPromptSubmit", "PreToolUse"):
+            for what in ("host: claude-code", "SessionStart", "UserPromptSubmit", "PreToolUse"):
                 assert found[what]["status"] == "ok", found[what]
             assert "lets a harmless call pass" in found["PreToolUse"]["found"]
             assert f"process {resident.status['pid']}" in found["resident process"]["found"]
             assert found["confirmations"]["status"] == "ok"
-            assert home.command.json("hosts", "list")[-1]["process"] == resident.status["pid"]
             (reported,) = home.command.json("hosts", "report")
             assert reported["tokens_added"] == 0  # a check leaves nothing behind
             assert reported["warm"] == 0
@@ -389,20 +359,17 @@ class TestCheck:
                 assert found["resident process"]["status"] == "problem"
                 assert f"process {pid}" in found["resident process"]["found"]
                 assert found["resident process"]["advice"].endswith(f"kill -KILL {pid}")
-                listed = home.command.json("hosts", "list")[-1]
-                assert (listed["process"], listed["answers"]) == (pid, False)
             finally:
                 os.kill(pid, signal.SIGCONT)
 
     def test_what_is_wrong_is_said(self, home: HostHome) -> None:
-        assert self.findings(home, "codex", code=1)["installation"]["advice"] == (
-            "journeyman hosts install codex"
-        )
+        missing = home.command("hosts", "check", "codex", code=1).stderr
+        assert "Run: journeyman hosts install codex" in missing
         settings = home.folder / FILES["claude-code"]
         text = settings.read_text()
         settings.write_text(text.replace(sys.executable, "/nonexistent/python"))
         found = self.findings(home, "claude-code", code=1)
-        assert found["installation"]["advice"] == "journeyman hosts install claude-code"
+        assert found["host: claude-code"]["advice"] == "journeyman hosts install claude-code"
         for event in ("SessionStart", "PreToolUse"):
             assert "exited with 127" in found[event]["found"]
         value = {**json.loads(text), "disableAllHooks": True}
@@ -410,4 +377,5 @@ class TestCheck:
         found = self.findings(home, "claude-code", code=1)
         assert "disableAllHooks" in found["settings"]["found"]
         settings.write_text("{,}")
-        assert self.findings(home, "claude-code", code=1)["installation"]["status"] == "problem"
+        found = self.findings(home, "claude-code", code=1)
+        assert found["host: claude-code"]["status"] == "problem"

@@ -94,12 +94,12 @@ class TestCodex:
             done = home.command("hosts", "install", "codex", "--yes")
             assert "PreToolUse (untrusted)" in done.stdout
             found = home.findings("codex", code=1)
-            assert "PreToolUse (untrusted)" in found["trust"]["found"]
+            assert "PreToolUse (untrusted)" in found["host: codex"]["found"]
             assert openings() == [False, False]
 
             self.give_trust(home)
             assert {*states(home.folder / ".codex").values()} == {""}
-            assert home.findings("codex")["trust"]["status"] == "ok"
+            assert home.findings("codex")["host: codex"]["status"] == "ok"
             assert openings() == [True, True]
 
             # A changed definition needs trust anew; the others keep theirs.
@@ -164,7 +164,7 @@ class TestHermes:
         assert self.status(home) == "not enabled"
         home.command("hosts", "install", "hermes", "--yes")
         assert self.status(home) == "enabled"
-        assert home.findings("hermes")["plugin"]["status"] == "ok"
+        assert home.findings("hermes")["host: hermes"]["status"] == "ok"
         assert "Nothing to do" in home.command("hosts", "install", "hermes", "--yes").stdout
         home.command("hosts", "remove", "hermes", "--yes")
         assert config.read_text() == self.CONFIG

@@ -5,6 +5,7 @@ answer or an error.
 import json
 import logging
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from tests.waiting import LONGEST_S, until, until_cut_off
 
 from journeyman import Journeyman
 from journeyman.plugin.client import WAITING
-from journeyman.plugin.imports import ImportQueue
+from journeyman.plugin.imports import ImportSpool
 from journeyman.plugin.server import HookServer
 from journeyman.plugin.service import OPERATIONS, HostService
 from journeyman.records.host import HOSTS
@@ -67,7 +68,7 @@ class Line:
 def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     home = tmp_path_factory.mktemp("protocol")
     with Journeyman(home=home, environ={"HOME": str(home)}) as journeyman:
-        queue = ImportQueue(home, "", learns=False)  # never started
+        queue = ImportSpool(home, "", program=(sys.executable, "-c", ""))
         with HookServer(HostService(journeyman, imports=queue), home) as server:
             line = Line(server)
             noting = logging.Handler(logging.ERROR)

@@ -18,9 +18,7 @@ from journeyman.cli.rate_tables import change, change_interval, interval, percen
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.plugin.engines import engine_findings
-from journeyman.plugin.installation.file_change import refuse_read_only
-from journeyman.plugin.installation.installer import NAMES, Installer, Plan
-from journeyman.plugin.installation.record import SERVICE
+from journeyman.plugin.installation.installer import Installer, Plan
 from journeyman.plugin.installation.status import (
     HostStatus,
     host_findings,
@@ -28,6 +26,7 @@ from journeyman.plugin.installation.status import (
     steps_after,
 )
 from journeyman.plugin.installation.targets import PARTS
+from journeyman.records.host import HOSTS, Host
 from journeyman.text.display import readable
 
 if TYPE_CHECKING:
@@ -62,10 +61,7 @@ def hosts() -> None:
 
 
 def _program(one: HostStatus) -> str:
-    if one.name != SERVICE:
-        return one.version or "found" if one.program else formatting.UNKNOWN
-    silent = "does not answer" if one.problem else "not running"
-    return f"process {one.process}" if one.answers else silent
+    return one.version or "found" if one.program else formatting.UNKNOWN
 
 
 _COLUMNS = (
@@ -83,7 +79,7 @@ def _show_hosts(console: Console, listed: Sequence[HostStatus]) -> None:
     for one in listed:
         if one.problem:
             console.print(Text(f"\n{one.name}: {readable(one.problem)}"), soft_wrap=True)
-        if one.advice:
+        if one.problem and one.advice:
             console.print(Text(f"→ {one.advice}", "cyan"), soft_wrap=True)
 
 
@@ -167,7 +163,7 @@ def doctor(journeyman: Journeyman) -> Sequence[Finding]:
     ]
 
 
-_name_argument = click.argument("name", type=click.Choice(NAMES), metavar="NAME")
+_name_argument = click.argument("name", type=click.Choice(HOSTS), metavar="NAME")
 _print_option = flag("--print", "Only show what would change.", dest="only_print")
 
 
@@ -177,8 +173,6 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
     if only_print:
         click.echo("Nothing was changed.")
         return False
-    if plan.change.is_needed:
-        refuse_read_only(plan.change)
     if not yes:
         context.require_terminal("--print")
     return yes or click.confirm(question, abort=True, err=True)
@@ -195,7 +189,7 @@ def _is_agreed(plan: Plan, question: str, *, only_print: bool, yes: bool) -> boo
 def install(
     journeyman: Journeyman,
     *,
-    name: str,
+    name: Host,
     only_print: bool,
     yes: bool,
     review: str | None,
@@ -205,13 +199,9 @@ def install(
     change and asks before it is made; the file as it was is kept, and `journeyman hosts remove`
     restores it. Run it again after an update of Journeyman, or when settings have changed.
 
-    `service` instead of an agent writes a systemd user unit that keeps `journeyman serve`
-    running, and shows the command that enables it.
-
     Examples:
       journeyman hosts install claude-code
       journeyman hosts install codex --no-gate --yes --review propose
-      journeyman hosts install service
     """
     installer = Installer(journeyman)
     plan = installer.plan(name, tuple(part for part in PARTS if not left_out[f"no_{part}"]))
@@ -237,13 +227,11 @@ def install(
 @_print_option
 @context.yes_option
 def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) -> None:
-    """Take Journeyman out of the agent NAME, or remove the service. The file becomes what it was
-    before; if it was changed since, only Journeyman's entries are removed. The agent's token for
-    confirmations is revoked.
+    """Take Journeyman out of the agent NAME. The file becomes what it was before; if it was changed
+    since, only Journeyman's entries are removed. The agent's token for confirmations is revoked.
 
     Examples:
       journeyman hosts remove codex --print
-      journeyman hosts remove service --yes
     """
     installer = Installer(journeyman)
     plan = installer.plan_removal(name)
@@ -253,15 +241,13 @@ def remove(journeyman: Journeyman, *, name: str, only_print: bool, yes: bool) ->
     elif _is_agreed(plan, f"Change {file} like this?", only_print=only_print, yes=yes):
         for note in installer.remove(plan):
             click.echo(f"Note: {readable(note)}", err=True)
-        kept = "" if name == SERVICE else " Sessions that are running keep it until they end."
-        click.echo(f"Removed from {file}.{kept}")
+        click.echo(f"Removed from {file}. Sessions that are running keep it until they end.")
 
 
 @context.command(hosts, "list", render=_show_hosts)
 def list_(journeyman: Journeyman) -> list[HostStatus]:
     """List the agents on this machine: the version of each program, whether Journeyman is installed
-    in it and active, which parts, and what is out of date. The last line is the service, which
-    keeps `journeyman serve` running, and the process of `journeyman serve`, however it was started.
+    in it and active, which parts, and what is out of date.
 
     Examples:
       journeyman hosts list
@@ -276,9 +262,9 @@ def list_(journeyman: Journeyman) -> list[HostStatus]:
     is_failure=_has_problem,
 )
 @_name_argument
-def check(journeyman: Journeyman, *, name: str) -> Sequence[Finding]:
-    """Check Journeyman in the agent NAME, or the service: fires test events through the agent's own
-    configuration, and shows what answered, how fast, and what to do if something is wrong.
+def check(journeyman: Journeyman, *, name: Host) -> Sequence[Finding]:
+    """Check Journeyman in the agent NAME: fires test events through the agent's own configuration,
+    and shows what answered, how fast, and what to do if something is wrong.
 
     Examples:
       journeyman hosts check claude-code

@@ -39,7 +39,6 @@ def serve(
 
     Examples:
       journeyman serve --no-jobs
-      journeyman hosts install service
     """
     from journeyman.plugin.resident import Resident, ServedParts  # noqa: PLC0415 - heavy
 

@@ -21,6 +21,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from journeyman.hosts.host import (
+    STATUS_BY_CODE,
     HostPage,
     Launch,
     Login,
@@ -72,11 +73,6 @@ _MODEL_ERRORS: Mapping[str, RunStatus] = {
     "rate_limit": "rate_limited",
 }
 """What the line of a failed answer names as its error; all others are errors of the model."""
-_STATUS_CODES: Mapping[int, RunStatus] = {
-    401: "not_logged_in",
-    403: "not_logged_in",
-    429: "rate_limited",
-}
 
 
 class ClaudeCode(HostPage):
@@ -304,7 +300,7 @@ class ClaudeReading(Reading):
         if status := _RESULT_TYPES.get(only_text(last.get("subtype"))):
             return status, reason
         if last.get("subtype") == "success" and last.get("is_error"):
-            by_code = _STATUS_CODES.get(last.get("api_error_status") or 0, "model_failed")
+            by_code = STATUS_BY_CODE.get(last.get("api_error_status") or 0, "model_failed")
             return _MODEL_ERRORS.get(self._error, by_code), reason
         if last.get("subtype") == "success" and exit_code == 0:
             return ("done", reason) if reason.strip() else ("empty", "The last reply had no text.")

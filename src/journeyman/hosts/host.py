@@ -178,6 +178,13 @@ class HostPage:
         return (Path(folder).expanduser() if folder else home / self.folder).absolute()
 
 
+STATUS_BY_CODE: Mapping[int, RunStatus] = {
+    401: "not_logged_in",
+    403: "not_logged_in",
+    429: "rate_limited",
+}
+"""What a provider's HTTP status means."""
+
 ANSWER_S = 15.0
 _ENDING_CHARACTERS = 500
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from journeyman.hosts.host import (
     RUN_VARIABLE,
+    STATUS_BY_CODE,
     HostPage,
     Launch,
     Login,
@@ -101,11 +102,6 @@ _STATUS_BY_ERROR: Mapping[str, RunStatus] = {
     "MessageAbortedError": "interrupted",
     "MessageOutputLengthError": "cut",
     "ProviderAuthError": "not_logged_in",
-}
-_STATUS_BY_CODE: Mapping[int, RunStatus] = {
-    401: "not_logged_in",
-    403: "not_logged_in",
-    429: "rate_limited",
 }
 _LOGGED = re.compile(r'level=ERROR .*? error="([^"\n]+)"')
 _SAID = re.compile(r"Error: (?:\x1b\[[0-9;]*m)*(.+)")
@@ -296,4 +292,4 @@ class OpenCodeReading(Reading):
         if name in _STATUS_BY_ERROR:
             return _STATUS_BY_ERROR[name], reason
         otherwise: RunStatus = "model_failed" if name == "APIError" else "failed"
-        return _STATUS_BY_CODE.get(data.get("statusCode", 0), otherwise), reason
+        return STATUS_BY_CODE.get(data.get("statusCode", 0), otherwise), reason

@@ -30,7 +30,7 @@ _KEPT_PREFIXES = ("LC_", "XDG_")
 _LONGEST_ADDRESS = 100
 """The operating system limits the path of a socket to about this many bytes."""
 
-_GATE, _START = "PreToolUse", "SessionStart"
+_GATE = "PreToolUse"
 _DEADLINES_S = {"SessionEnd": 2.5}
 _DEADLINE_S = 3.0
 """How long a hook may take that does not wait for a person."""
@@ -46,7 +46,6 @@ _SILENCE_S = 3.0
 
 _SHORTEST_S = 0.05
 _CHUNK = 65_536
-_BEGINNINGS = ("startup", "clear")
 _FAILURES = "hook-failures.log"
 _LARGEST_LOG = 1_000_000
 
@@ -236,26 +235,6 @@ def note_failure(home: str, host: str, event: str, reason: str) -> None:
         pass
 
 
-def is_noted(home: str, host: str, session: str) -> bool:
-    """Return whether the beginning of a session is among the failures."""
-    try:
-        with open(os.path.join(home, _FAILURES), "rb") as log:  # noqa: PTH118, PTH123
-            return f" {host} {_START} session {session}: ".encode() in log.read()
-    except OSError:
-        return False
-
-
-def _beginning(body: bytes) -> str:
-    """Return which session has just begun, for the note that its hook has failed."""
-    import json  # noqa: PLC0415 - only for a failure
-
-    try:
-        start = json.loads(body)
-        return f"session {start['session_id']}: " if start["source"] in _BEGINNINGS else ""
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return ""
-
-
 def _with_entrypoint(body: bytes) -> bytes:
     """Add to a hook's input how Claude Code was started, which only its environment tells."""
     entrypoint = os.environ.get("CLAUDE_CODE_ENTRYPOINT", "")
@@ -277,7 +256,6 @@ def _denial(reason: str) -> bytes:
 def main(home: str, host: str, event: str, seconds: str = "") -> None:
     """Answer one hook: its input is on standard input."""
     is_gate = event == _GATE
-    body = b""
     try:
         default_s = _GATE_DEADLINE_S if is_gate else _DEADLINES_S.get(event, _DEADLINE_S)
         timeout_s = float(seconds) if seconds else default_s
@@ -295,7 +273,7 @@ def main(home: str, host: str, event: str, seconds: str = "") -> None:
         )
     except Exception as error:  # noqa: BLE001 - to most hosts, a hook that fails is consent
         reason = str(error) if isinstance(error, Unanswered) else f"{type(error).__name__}: {error}"
-        note_failure(home, host, event, _beginning(body) + reason)
+        note_failure(home, host, event, reason)
         answer = _denial(unavailable(host)) if is_gate else b""
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()

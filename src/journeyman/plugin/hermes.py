@@ -10,20 +10,18 @@ import json
 import os
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection
 from typing import Any
 
 from journeyman.plugin import hermes_openings
 from journeyman.plugin.client import Unanswered
 from journeyman.plugin.hermes_gate import UNAVAILABLE, ToolGate
-from journeyman.plugin.hermes_link import Link, PluginSettings, home_folder
+from journeyman.plugin.hermes_link import Link, PluginSettings, Recent, home_folder
 from journeyman.plugin.hermes_openings import Origin, RequestOpenings
 
 _PARTS = ("opening", "gate", "import")
 _TOOL = "warm_session"
 _TOOL_S = 60.0
-_REMEMBERED = 200
 _REVIEW_THREAD = "bg-review"
 _SUBAGENT = "subagent"
 _TERMINAL = "cli"
@@ -63,12 +61,11 @@ class HermesPlugin:
         self.link = link
         self._openings = RequestOpenings(link, _database)
         self._gate = ToolGate(link, self._session_of, self._is_main)
-        self._guard = threading.Lock()
-        self._tasks: OrderedDict[str, str] = OrderedDict()
+        self._tasks: Recent[str, str] = Recent()
         """The session of each task, for calls that only name their task."""
-        self._sessions: OrderedDict[str, str] = OrderedDict()
+        self._sessions: Recent[str, str] = Recent()
         """The platform of each main session."""
-        self._reviews: OrderedDict[str, str] = OrderedDict()
+        self._reviews: Recent[str, str] = Recent()
         """The turns that are background reviews."""
 
     def register(self, ctx: Any, *, without: Collection[str] = ()) -> None:
@@ -129,13 +126,13 @@ class HermesPlugin:
         messages = hermes_openings.messages_of(request, form)
         is_review = _is_review_thread() or hermes_openings.is_review(messages)
         if is_review:
-            self._note(self._reviews, turn_id, session_id)
+            self._reviews[turn_id] = session_id
         elif platform == _SUBAGENT:
             if not self.link.settings().subagents:
                 return None
         else:
-            self._note(self._sessions, session_id, platform)
-        self._note(self._tasks, task_id, session_id)
+            self._sessions[session_id] = platform
+        self._tasks[task_id] = session_id
         origin = Origin(session_id, turn_id, model, platform, api_call_count)
         given = self._openings.add(request, form, origin)
         if not given.id:
@@ -219,7 +216,7 @@ class HermesPlugin:
     def on_session_start(self, session_id: str = "", platform: str = "", **_more: Any) -> None:
         """Note which session is the newest."""
         if session_id and platform != _SUBAGENT and not _is_review_thread():
-            self._note(self._sessions, session_id, platform)
+            self._sessions[session_id] = platform
 
     def on_session_end(self, session_id: str = "", **_more: Any) -> None:
         """Have the session imported: after every turn, and when it is closed."""
@@ -240,15 +237,6 @@ class HermesPlugin:
 
     def _is_main(self, session: str) -> bool:
         return self._sessions.get(session) == _TERMINAL
-
-    def _note(self, remembered: OrderedDict[str, str], key: str, value: str) -> None:
-        if not key:
-            return
-        with self._guard:
-            remembered[key] = value
-            remembered.move_to_end(key)
-            while len(remembered) > _REMEMBERED:
-                remembered.popitem(last=False)
 
 
 def _is_review_thread() -> bool:

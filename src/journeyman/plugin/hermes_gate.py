@@ -1,6 +1,5 @@
 """The gate before Hermes' tools. About a call that a rule names, Hermes asks the person in front of
-it; where nobody is, the call waits for a decision. Whatever prevents an answer blocks it. What
-Hermes itself denies is not asked about.
+it; where nobody is, the call waits for a decision. Whatever prevents an answer blocks it.
 
 Hermes passes a call through `tool_request`, which may change its arguments, and then through
 `pre_tool_call`, which may block it. The first asks and applies what a person changed; the second
@@ -13,14 +12,13 @@ import os
 import sys
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from journeyman.plugin.client import Unanswered, unavailable
-from journeyman.plugin.hermes_link import HOST, Link
+from journeyman.plugin.hermes_link import HOST, Link, Recent
 from journeyman.plugin.hermes_openings import working_folder
 
 RISKY_TOOLS = ("terminal", "execute_code", "write_file", "patch")
@@ -33,10 +31,6 @@ _ANSWER_S = 9.0
 """How long an answer may take beyond that. A process that hangs holds a call up for this long."""
 
 _LONGEST_S = 3_700.0
-_REMEMBERED = 200
-_OWN_BACKENDS = ("", "local", "ssh")
-"""Where Hermes runs commands without a container; there its hard denials always apply."""
-
 UNAVAILABLE = unavailable(HOST)
 _NO = "Do not try to achieve the same in another way."
 
@@ -75,7 +69,7 @@ class ToolGate:
         self._session_of = session_of
         self._is_main = is_main
         self._guard = threading.Lock()
-        self._rulings: OrderedDict[tuple[str, str, str], Ruling] = OrderedDict()
+        self._rulings: Recent[tuple[str, str, str], Ruling] = Recent()
         self._patterns: tuple[str, ...] | None = None
 
     def is_gated(self, tool: str) -> bool:
@@ -91,8 +85,6 @@ class ToolGate:
         ruling = self._decide(tool, arguments, session or self._session_of(task), call)
         with self._guard:
             self._rulings[_key(session, call, tool)] = ruling
-            while len(self._rulings) > _REMEMBERED:
-                self._rulings.popitem(last=False)
         return ruling.arguments if ruling.is_edited and not ruling.refusal else None
 
     def check(
@@ -101,7 +93,7 @@ class ToolGate:
         """Return what Hermes is told before a call; None if it may run."""
         with self._guard:
             ruling = self._rulings.pop(_key(session, call, tool), None)
-        if ruling is not None and (ruling.refusal or _same(ruling.arguments, arguments)):
+        if ruling is not None and (ruling.refusal or ruling.arguments == arguments):
             return ruling.directive
         # Nobody was asked yet, or another plugin has changed the call since.
         again = f"{call}+{uuid4().hex[:8]}" if ruling is not None else call
@@ -116,8 +108,6 @@ class ToolGate:
         return ruling.directive
 
     def _decide(self, tool: str, arguments: dict[str, Any], session: str, call: str) -> Ruling:
-        if _is_denied_by_hermes(tool, arguments):
-            return Ruling(arguments)
         return self._asked(
             {
                 "session": session,
@@ -156,12 +146,12 @@ class ToolGate:
     def _exchange(self, body: dict[str, Any]) -> dict[str, Any]:
         timeout_s = body["wait_s"] + _ANSWER_S
         try:
-            return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
+            return self._link.ask("gate", body, timeout_s=timeout_s)
         except Unanswered as error:
             if not error.reached or isinstance(error.__cause__, TimeoutError):
                 raise
         # It was perhaps ended while it waited.
-        return self._link.ask("gate", body, timeout_s=timeout_s, is_patient=True)
+        return self._link.ask("gate", body, timeout_s=timeout_s)
 
     def _gate_tools(self) -> tuple[str, ...]:
         """Return the patterns of further tools, from the settings once they could be read. Until
@@ -193,28 +183,6 @@ def _ruling(answer: dict[str, Any], arguments: dict[str, Any]) -> Ruling:
         return Ruling(arguments, question=str(reason))
     refusal = str(reason) if decision == "deny" and has_reason else UNAVAILABLE
     return Ruling(arguments, refusal)
-
-
-def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    try:
-        texts = [json.dumps(value, sort_keys=True) for value in (one, other)]
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return texts[0] == texts[1]
-
-
-def _is_denied_by_hermes(tool: str, arguments: dict[str, Any]) -> bool:
-    """Whether Hermes denies this command whatever a person says, so that nobody need be asked."""
-    command = arguments.get("command")
-    if tool != "terminal" or not isinstance(command, str):
-        return False
-    if os.environ.get("TERMINAL_ENV", "").strip().lower() not in _OWN_BACKENDS:
-        return False
-    detect = getattr(sys.modules.get("tools.approval"), "detect_hardline_command", None)
-    try:
-        return detect is not None and detect(command)[0] is True
-    except Exception:  # noqa: BLE001 - another program's function
-        return False
 
 
 def _can_prompt() -> bool:

@@ -5,9 +5,9 @@ imports little, and what fails here is reported and never raised into a session.
 import json
 import os
 import threading
-import time
+from collections import OrderedDict
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from journeyman.plugin import client
 from journeyman.plugin.client import Unanswered
@@ -17,8 +17,23 @@ HOST = "hermes"
 _REPORT_S = 0.5
 """How long a report may hold up the end of a turn."""
 
-_PAUSE_S = 60.0
-"""How long no child process is started for answers after one has failed."""
+_REMEMBERED = 500
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class Recent(OrderedDict[_Key, _Value]):
+    """Keeps what was set last, without empty keys."""
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        if not key:
+            return
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        while len(self) > _REMEMBERED:
+            self.popitem(last=False)
 
 
 class PluginSettings(NamedTuple):
@@ -42,7 +57,6 @@ class Link:
 
     def __init__(self, home: str, settings: PluginSettings | None = None) -> None:
         self.home = home
-        self._pause_ends = 0.0
         self._settings, self._is_run = settings, settings is not None
 
     def serves(self, part: str) -> bool:
@@ -74,21 +88,11 @@ class Link:
             self._settings = PluginSettings(hosts.gate_tools, hosts.subagents, hosts.start)
         return self._settings
 
-    def ask(
-        self, operation: str, body: dict[str, Any], *, timeout_s: float, is_patient: bool = False
-    ) -> dict[str, Any]:
-        """Return the answer to an operation. Raise Unanswered if there is none in time. After a
-        child process has failed, only a patient request starts the next one soon.
-        """
+    def ask(self, operation: str, body: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
+        """Return the answer to an operation. Raise Unanswered if there is none in time."""
         content = _encode(body)
-        may_run = is_patient or time.monotonic() >= self._pause_ends
-        exchange = client.request_or_run if may_run else client.request
-        try:
-            return _decoded(exchange(self.home, operation, HOST, content, timeout_s=timeout_s))
-        except Unanswered as error:
-            if may_run and not error.reached:
-                self._pause_ends = time.monotonic() + _PAUSE_S
-            raise
+        answer = client.request_or_run(self.home, operation, HOST, content, timeout_s=timeout_s)
+        return _decoded(answer)
 
     def inform(self, operation: str, body: dict[str, Any]) -> None:
         """Report something without waiting for more than its receipt."""

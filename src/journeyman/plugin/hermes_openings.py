@@ -7,18 +7,14 @@ import copy
 import os
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from journeyman.plugin.client import Unanswered
-from journeyman.plugin.hermes_link import Link
+from journeyman.plugin.hermes_link import Link, Recent
 
 WAIT_S = 2.0
 """How long the first request of a session may wait for its opening."""
-
-_REMEMBERED = 500
-"""How many sessions this process remembers; the resident process remembers all."""
 
 
 FORMS = {
@@ -74,8 +70,8 @@ class RequestOpenings:
         self._link = link
         self._database = database
         self._guard = threading.Lock()
-        self._sessions: OrderedDict[str, RememberedSession] = OrderedDict()
-        self._turns: OrderedDict[str, str] = OrderedDict()
+        self._sessions: Recent[str, RememberedSession] = Recent()
+        self._turns: Recent[str, str] = Recent()
         """The newest session of each turn: a compression may give the conversation a new id."""
 
     def note_turn(self, session: str, user_message: object, *, is_first: bool) -> None:
@@ -112,24 +108,13 @@ class RequestOpenings:
         messages = messages_of(request, form)
         # A person can have messages put before every session; they are not answers.
         is_first_request = conversation.is_first_turn and origin.calls <= 1 and not parent
-        body = {
+        asked = {
+            "session": origin.session,
             "task": conversation.task or first_task(messages),
             "tools": request.get("tools"),
             "fresh": is_first_request or is_fresh(messages),
             "form": form,
             "parent": parent,
-        }
-        given = self._answer(origin, body)
-        if given is not None:
-            return given
-        # A conversation that goes on under another id keeps what it has.
-        return self._conversation(parent).given.get(form, COLD) if parent else COLD
-
-    def _answer(self, origin: Origin, body: dict[str, Any]) -> GivenOpening | None:
-        """Return the answer of the resident process; None if there is none."""
-        asked = {
-            **body,
-            "session": origin.session,
             "model": origin.model,
             "platform": origin.platform,
             "cwd": working_folder(),
@@ -139,7 +124,8 @@ class RequestOpenings:
             return _read(self._link.ask("opening", asked, timeout_s=WAIT_S))
         except Unanswered as error:
             self._link.fail(origin.session, "opening", str(error))
-            return None
+        # A conversation that goes on under another id keeps what it has.
+        return self._conversation(parent).given.get(form, COLD) if parent else COLD
 
     def _parent(self, origin: Origin) -> str:
         """Return the session that this one continues, if a compression gave the conversation a new
@@ -150,14 +136,12 @@ class RequestOpenings:
         with self._guard:
             before = self._turns.get(origin.turn) or origin.turn.partition(":")[0]
             self._turns[origin.turn] = origin.session
-            _limit(self._turns)
         return before if before != origin.session else ""
 
     def _conversation(self, session: str) -> RememberedSession:
         with self._guard:
-            found = self._sessions.setdefault(session, RememberedSession())
-            self._sessions.move_to_end(session)
-            _limit(self._sessions)
+            found = self._sessions.get(session) or RememberedSession()
+            self._sessions[session] = found
         return found
 
 
@@ -165,11 +149,6 @@ def working_folder() -> str:
     """Return the folder in which Hermes runs commands."""
     folder = os.environ.get("TERMINAL_CWD", "")
     return folder if os.path.isabs(folder) else os.getcwd()  # noqa: PTH109, PTH117
-
-
-def _limit(remembered: OrderedDict[str, Any]) -> None:
-    while len(remembered) > _REMEMBERED:
-        remembered.popitem(last=False)
 
 
 def _read(answer: dict[str, Any]) -> GivenOpening:

@@ -1,44 +1,55 @@
-"""Imports the sessions that hosts report: a moment after the last report, in child processes, so
-that the resident process stays quick and no log can harm it.
+"""Imports the sessions that hosts report, in a process of its own, so that hooks are answered
+quickly and no log can harm what answers them. What is reported is in a file of the home until it is
+imported: a process that is killed loses none.
 """
 
+import fcntl
 import logging
 import os
 import subprocess
-import threading
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
-from journeyman.plugin.client import PROGRAM
+from journeyman.facade.journeyman import Journeyman
+from journeyman.plugin.client import PROGRAM, Unanswered, request
+from journeyman.records import Usage
 from journeyman.records.errors import JourneymanError, StoreUnavailable, UnknownSession
+from journeyman.records.host import HOSTS
+from journeyman.text.atomic_write import replace_file
 
 log = logging.getLogger("journeyman.plugin")
 
 QUIET_S = 0.7
-"""How long a log must be left alone before it is imported."""
+"""How long reports are collected before they are worked off: a log may still be written."""
 
-_LONGEST_DELAY_S = 4.0
-"""A log that keeps growing is imported after this time."""
+LEARN_QUIET_S = 10.0
+"""How long after an import to learn: more may follow."""
 
 _LIMIT_S = 600.0
-
-_LEARN_QUIET_S = 10.0
-_LONGEST_LEARN_DELAY_S = 120.0
-"""The same for learning, which waits for the last of several imports."""
-
+_TOLD_S = 1.0
 _NICENESS = 10
 _MAX_WAITING = 1_000
-_JOURNAL = "imports.jsonl"
+_LARGEST_LOG = 1_000_000
 
 
-class ImportQueue:
-    """Imports reported logs, then learns from them if `learns`. `on_learned` is called after new
-    experience was stored. `program` is the command line of this program. What is reported is in a
-    file of the home until nothing waits, so that a process that was killed loses none.
+class Reported(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A log that has changed, or usage of a session of this source, which may not be stored yet."""
+
+    path: str = ""
+    session: str = ""
+    source: str = ""
+    usage: Usage | None = None
+
+
+class ImportSpool:
+    """What is reported in a home, and the process that works it off: `program`, started with the
+    home. Only one runs at a time.
     """
 
     def __init__(
@@ -46,195 +57,167 @@ class ImportQueue:
         home: Path,
         database: str,
         *,
-        learns: bool = True,
-        on_learned: Callable[[], None] = lambda: None,
-        quiet_s: float = QUIET_S,
-        learn_quiet_s: float = _LEARN_QUIET_S,
-        program: Sequence[str] = PROGRAM,
+        program: Sequence[str] = (*PROGRAM[:-1], "journeyman.plugin.imports"),
     ) -> None:
-        self._arguments = [*program, "--home", str(home)]
-        self._environ = {**os.environ, "JOURNEYMAN_DATABASE": database}
-        self._journal = home / _JOURNAL
-        self._learns = learns
-        self._on_learned = on_learned
-        self._quiet_s = quiet_s
-        self._learn_quiet_s = learn_quiet_s
-        self._changed = threading.Condition()
-        self._reported: dict[str, tuple[float, float]] = {}
-        """The first and the last report of each log that is waiting."""
-        self._after: list[Callable[[], None]] = []
-        self._learn_at: float | None = None
-        self._learn_latest = 0.0
-        self._learning: threading.Thread | None = None
-        self._stopping = False
-        self._children: set[subprocess.Popen[bytes]] = set()
-        self._thread = threading.Thread(target=self._run, name="hosts-import", daemon=True)
+        self.home = home
+        self._database = database
+        self._program = program
+        self._path = home / "imports.jsonl"
+
+    def add(self, reported: Reported) -> None:
+        """Note a report; it is on the disk when this returns. Raise StoreUnavailable."""
+        try:
+            with self._locked(), self._path.open("ab") as file:
+                file.write(b"\n" + msgspec.json.encode(reported))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreUnavailable(f"{self._path} cannot be written: {error}.") from error
 
     def start(self) -> None:
-        """Begin with what an earlier process left behind."""
-        now = time.monotonic()
-        with suppress(OSError):
-            for line in self._journal.read_bytes().splitlines():
-                with suppress(msgspec.DecodeError):  # empty, or cut short
-                    self._reported[msgspec.json.decode(line, type=str)] = now, now
-        self._thread.start()
+        """Work off what is there, if that is anything, in a process that outlives this one."""
+        if self.read():
+            start_detached(self.home, "imports", (*self._program, str(self.home)), self._database)
 
-    def report(self, path: str) -> None:
-        """Note that a log has changed; it is on the disk when this returns. Raise StoreUnavailable
-        if it cannot be; it is imported all the same.
+    def read(self) -> list[Reported]:
+        """Return what waits, oldest first."""
+        return [*_decoded(self._lines())]
+
+    def replace(self, done: int, left: Iterable[Reported]) -> None:
+        """Forget the oldest of what waits, but for what is left of them."""
+        with self._locked():
+            later = [*_decoded(self._lines())][done:]
+            kept = [msgspec.json.encode(one) for one in (*left, *later)]
+            replace_file(self._path, b"\n".join(kept))
+
+    def ends(self) -> bool:
+        """Return whether no log waits. If so, the next report starts another process: the lock that
+        this one holds on its output is released.
         """
-        now = time.monotonic()
-        with self._changed:
-            is_new = path not in self._reported
-            self._reported[path] = self._reported.get(path, (now, now))[0], now
-            self._changed.notify()
-            if is_new:
-                self._write(path)
+        with self._locked():
+            is_over = not any(one.path for one in self.read())
+            if is_over:
+                fcntl.flock(1, fcntl.LOCK_UN)
+            return is_over
 
-    def _write(self, path: str) -> None:
-        try:
-            with self._journal.open("ab") as journal:
-                journal.write(b"\n" + msgspec.json.encode(path))
-                journal.flush()
-                os.fsync(journal.fileno())
-        except OSError as error:
-            raise StoreUnavailable(f"{self._journal} cannot be written: {error}.") from error
+    def _lines(self) -> list[bytes]:
+        with suppress(FileNotFoundError):
+            return self._path.read_bytes().splitlines()
+        return []
 
-    def _forget(self) -> None:
-        """Empty the journal if all that is in it was imported."""
-        with self._changed, suppress(OSError):
-            if not self._reported and not self._stopping:
-                os.truncate(self._journal, 0)
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.home / "imports.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
-    def after_import(self, work: Callable[[], None]) -> None:
-        """Try some work now, and after each import until the session it is about is stored."""
-        if not _is_done(work):
-            with self._changed:
-                self._after = [*self._after, work][-_MAX_WAITING:]
 
-    def _finish_waiting(self) -> None:
-        """Do the work that waits for sessions, as far as they are stored by now."""
-        with self._changed:
-            works, self._after = self._after, []
-        left = [work for work in works if not _is_done(work)]
-        with self._changed:
-            self._after = [*left, *self._after]
+def _decoded(lines: Iterable[bytes]) -> Iterator[Reported]:
+    for line in lines:
+        with suppress(msgspec.DecodeError):  # empty, or cut short
+            yield msgspec.json.decode(line, type=Reported)
 
-    def _learn_later(self) -> None:
-        """Learn a while after the last import."""
-        now = time.monotonic()
-        with self._changed:
-            if self._learn_at is None:
-                self._learn_latest = now + _LONGEST_LEARN_DELAY_S
-            self._learn_at = min(now + self._learn_quiet_s, self._learn_latest)
-            self._changed.notify()
 
-    def stop(self, timeout_s: float = 3.0) -> None:
-        """Stop after the import in progress, or end it if it takes longer. What is waiting is left
-        to the next process.
-        """
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
-        threads = [one for one in (self._thread, self._learning) if one and one.is_alive()]
-        ends = time.monotonic() + timeout_s
-        for thread in threads:
-            thread.join(max(ends - time.monotonic(), 0.0))
-        for child in tuple(self._children):
-            child.terminate()
-        for thread in threads:
-            thread.join(timeout_s)
+def start_detached(home: Path, name: str, command: Sequence[str], database: str) -> None:
+    """Start a process that outlives this one, unless one of this name runs. Its output goes to a
+    log in the home, whose lock it inherits and holds while it lives: many hooks at once must not
+    start as many processes.
+    """
+    descriptor = os.open(home / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_size > _LARGEST_LOG:
+            os.ftruncate(descriptor, 0)
+        process = subprocess.Popen(  # noqa: S603 - this program
+            command,
+            env={**os.environ, "JOURNEYMAN_DATABASE": database},
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            start_new_session=True,
+        )
+        process.returncode = 0  # no one waits for it
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(descriptor)
 
-    def _run(self) -> None:
-        while (path := self._next()) is not None:
-            if not path:
-                # Beside imports, which must not wait for it.
-                self._learning = threading.Thread(
-                    target=self._learn, name="hosts-learn", daemon=True
-                )
-                self._learning.start()
-                continue
-            try:
-                self._call(*_import_words(path))
-                self._forget()
-                self._finish_waiting()
-                if self._learns:
-                    self._learn_later()
-            except Exception:
-                log.exception("importing %s failed", path)
+
+def add_usage(journeyman: Journeyman, reported: Reported) -> bool:
+    """Add usage to its session; return False if the session is not stored yet."""
+    try:
+        session = journeyman.sessions.get(reported.session).session
+        if session.source == reported.source and reported.usage is not None:
+            journeyman.accounting.add(session.id, reported.usage)
+    except (UnknownSession, StoreUnavailable):
+        return False
+    except JourneymanError as error:
+        log.warning("%s", error)
+    return True
+
+
+class ImportWorker:
+    """Works off what is reported, each log in a child process: imports first, and learns when none
+    waits. `program` is the command line of this program.
+    """
+
+    def __init__(
+        self,
+        journeyman: Journeyman,
+        spool: ImportSpool,
+        *,
+        quiet_s: float = QUIET_S,
+        learn_quiet_s: float = LEARN_QUIET_S,
+        program: Sequence[str] = PROGRAM,
+    ) -> None:
+        self._journeyman, self._spool = journeyman, spool
+        self._quiet_s, self._learn_quiet_s = quiet_s, learn_quiet_s
+        self._program = program
+
+    def run(self) -> None:
+        """Work until nothing is left to do."""
+        learn_at: float | None = None
+        while True:
+            time.sleep(self._quiet_s)
+            reported = self._spool.read()
+            if any(one.path for one in reported):
+                self._import(reported)
+                if learn_at is None and self._journeyman.settings.hosts.learn:
+                    learn_at = time.monotonic() + self._learn_quiet_s
+            elif learn_at is None and self._spool.ends():
+                return
+            elif learn_at is not None and time.monotonic() >= learn_at:
+                learn_at = None
+                self._learn()
+
+    def _import(self, reported: Sequence[Reported]) -> None:
+        for path in dict.fromkeys(one.path for one in reported if one.path):
+            self._call(*_import_words(path))
+        usage = [one for one in reported if one.usage is not None]
+        left = [one for one in usage if not add_usage(self._journeyman, one)]
+        self._spool.replace(len(reported), left[-_MAX_WAITING:])
 
     def _learn(self) -> None:
+        self._call("learn", "--workers", "1", "--json", niceness=_NICENESS)
+        with suppress(Unanswered):  # so that it loads what is new
+            request(str(self._spool.home), "learned", HOSTS[0], b"{}", timeout_s=_TOLD_S)
+
+    def _call(self, *words: str, niceness: int = 0) -> None:
+        """Run a command of the program. With `niceness` it gives way to people's own work."""
+        command = [*self._program, "--home", str(self._spool.home), *words]
         try:
-            self._call("learn", "--workers", "1", "--json", niceness=_NICENESS)
-            if not self._stopping:
-                self._on_learned()
-        except Exception:
-            log.exception("learning failed")
-        finally:
-            with self._changed:
-                self._learning = None
-                self._changed.notify()
-
-    def _next(self) -> str | None:
-        """Wait for the next log to import; "" means to learn, None to stop."""
-        with self._changed:
-            while not self._stopping:
-                now = time.monotonic()
-                due = {
-                    path: min(last + self._quiet_s, first + _LONGEST_DELAY_S)
-                    for path, (first, last) in self._reported.items()
-                }
-                path = min(due, key=due.__getitem__, default=None)
-                if path is not None and due[path] <= now:
-                    del self._reported[path]
-                    return path
-                learn_at = None if self._learning else self._learn_at
-                if learn_at is not None and learn_at <= now:
-                    self._learn_at = None
-                    return ""
-                moments = [*due.values(), *filter(None, [learn_at])]
-                self._changed.wait(min(moments) - now if moments else None)
-        return None
-
-    def _call(self, *arguments: str, niceness: int = 0) -> None:
-        """Run a command of the program in a child process. With `niceness` it gives way to people's
-        own work.
-        """
-        child = subprocess.Popen(  # noqa: S603 - this program
-            [*self._arguments, *arguments],
-            env=self._environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            process_group=0,  # Ctrl-C in a terminal is for the server only
-        )
-        self._children.add(child)
-        if niceness:
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, child.pid, niceness)
-        try:
-            _, errors = child.communicate(timeout=_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            _, errors = child.communicate()
-        finally:
-            self._children.discard(child)
-        if child.returncode and not self._stopping:
-            message = errors.decode("utf-8", "replace").strip()[-500:]
-            log.warning("`journeyman %s` failed: %s", " ".join(arguments), message)
-
-
-def import_detached(home: Path, path: str, environ: Mapping[str, str]) -> None:
-    """Start an import that outlives this process."""
-    process = subprocess.Popen(  # noqa: S603 - this program
-        [*PROGRAM, "--home", str(home), *_import_words(path)],
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    process.returncode = 0  # no one waits for it
+            subprocess.run(  # noqa: S603 - this program
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_LIMIT_S,
+                check=True,
+                preexec_fn=lambda: os.nice(niceness),
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stderr", None) or b""
+            log.warning("%s: %s", error, said.decode("utf-8", "replace").strip()[-500:])
 
 
 def _import_words(path: str) -> list[str]:
@@ -246,11 +229,7 @@ def _import_words(path: str) -> list[str]:
     return ["import", "--json", "--", path, *([str(folder)] if has_more else [])]
 
 
-def _is_done(work: Callable[[], None]) -> bool:
-    try:
-        work()
-    except (UnknownSession, StoreUnavailable):
-        return False
-    except JourneymanError as error:
-        log.warning("%s", error)
-    return True
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    with Journeyman(home=Path(sys.argv[1])) as opened:
+        ImportWorker(opened, ImportSpool(opened.settings.home, opened.settings.database)).run()

@@ -249,16 +249,7 @@ class SessionOpenings:
             if record.state == "off":
                 return ""
             self._kept.save(
-                replace(
-                    record,
-                    state="warm",
-                    reason="",
-                    opening=record.opening or opening.id,
-                    tokens=record.tokens + Embedder().count_tokens(text),
-                    shown=(*record.shown, *parts(opening)),
-                    content=encode_openings((*stored_openings(record), opening)),
-                ),
-                within_s=_left_s(ends),
+                _warm(record, opening, Embedder().count_tokens(text)), within_s=_left_s(ends)
             )
         return text
 
@@ -294,9 +285,13 @@ class SessionOpenings:
         """Leave a new session without an opening if chance, by its id, has chosen it for that."""
         share = self._journeyman.settings.hosts.holdout
         digest = hashlib.sha256(f"{host} {session}".encode("utf-8", "replace")).digest()
-        if int.from_bytes(digest[:4]) >= share * 2**32 or self._kept.find(host, session):
+        record = self._kept.find(host, session)
+        has_begun = record is not None and record.reason != LATE
+        if has_begun or int.from_bytes(digest[:4]) >= share * 2**32:
             return None
-        return self._kept.add(replace(self._cold(host, session, HELD_OUT), state="off"))
+        held_out = replace(self._cold(host, session, HELD_OUT), state="off")
+        self._kept.save(held_out)
+        return held_out
 
     def _built(self, asked: OpeningRequest) -> Opening:
         task, project = asked.task.strip()[:_LONGEST_TASK], asked.cwd
@@ -315,16 +310,7 @@ class SessionOpenings:
     def _recorded(self, host: str, session: str, opening: Opening) -> HostSession:
         if opening.is_empty:
             return self._cold(host, session, opening.note or "nothing fitted")
-        return HostSession(
-            host=host,
-            session_id=session,
-            state="warm",
-            at=self._clock(),
-            opening=opening.id,
-            tokens=opening.tokens,
-            shown=tuple(parts(opening)),
-            content=encode_openings((opening,)),
-        )
+        return _warm(self._cold(host, session, ""), opening, opening.tokens)
 
     def _cold(self, host: str, session: str, reason: str) -> HostSession:
         return HostSession(
@@ -340,6 +326,19 @@ class SessionOpenings:
             yield
         finally:
             self._building.release()
+
+
+def _warm(record: HostSession, opening: Opening, tokens: int) -> HostSession:
+    """Return the record of a session that gets an opening of this size."""
+    return replace(
+        record,
+        state="warm",
+        reason="",
+        opening=record.opening or opening.id,
+        tokens=record.tokens + tokens,
+        shown=(*record.shown, *parts(opening)),
+        content=encode_openings((*stored_openings(record), opening)),
+    )
 
 
 def _opening(advice: Advice) -> Opening:

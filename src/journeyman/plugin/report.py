@@ -3,7 +3,8 @@ cost, and what was refused or failed.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,54 +43,42 @@ class HostReport(Struct, frozen=True, kw_only=True):
     failures: int
     last_failure: str = ""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is known about the host."""
-        return not (self.sessions or self.tokens_added or self.failures)
-
-
-class HookFailure(Struct, frozen=True, kw_only=True):
-    """A hook that got no answer, as its client noted it."""
-
-    at: float
-    host: str
-    event: str
-    reason: str
-
 
 def report(journeyman: Journeyman, *, since: float = 0.0) -> list[HostReport]:
     """Return what happened in each host since a moment, without hosts that were not used."""
     events = journeyman.host_sessions.events(since=since)
-    failed = [one for one in read_failures(journeyman.settings.home) if one.at >= since]
-    reports = (_host_report(journeyman, host, events, failed, since) for host in HOSTS)
-    return [one for one in reports if not one.is_empty]
+    failures = [one for one in _read_failures(journeyman.settings.home) if one[0] >= since]
+    reports = []
+    for host in HOSTS:
+        of_host = [event for event in events if event.host == host]
+        failed = [(at, text) for at, name, text in failures if name == host]
+        one = _host_report(journeyman, host, of_host, failed, since)
+        if one.sessions or one.tokens_added or one.failures:
+            reports.append(one)
+    return reports
 
 
-def read_failures(home: Path) -> list[HookFailure]:
-    """Return the failures that hooks could only write to a file; broken lines are skipped."""
+def _read_failures(home: Path) -> Iterator[tuple[float, str, str]]:
+    """Yield the failures that hooks could only write to a file: when, in which host, and what.
+    Broken lines are skipped.
+    """
     try:
         lines = (home / FAILURES_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return []
-    failures = []
+        return
     for line in lines:
-        at, _, rest = line.partition(" ")
-        host, _, rest = rest.partition(" ")
-        event, _, reason = rest.partition(" ")
-        if at.isdigit() and host in HOSTS:
-            failures.append(HookFailure(at=float(at), host=host, event=event, reason=reason))
-    return failures
+        at, host, event, reason = (*line.split(" ", 3), "", "", "", "")[:4]
+        if at.isdigit():
+            yield float(at), host, f"{event}: {reason}"
 
 
 def _host_report(
     journeyman: Journeyman,
     host: str,
-    all_events: Iterable[HostEvent],
-    all_failures: Iterable[HookFailure],
+    events: Sequence[HostEvent],
+    failed: Sequence[tuple[float, str]],
     since: float,
 ) -> HostReport:
-    events = [event for event in all_events if event.host == host]
-    failures = [failure for failure in all_failures if failure.host == host]
     filters: dict[str, Any] = {"source": source_of(host), "subagents": False}
     filters["since"] = since or None
     warm, cold = (journeyman.judged(warm=is_warm, **filters) for is_warm in (True, False))
@@ -99,7 +88,14 @@ def _host_report(
     added = [event for event in events if event.kind in ("opening", "hint")]
     tokens = sum(event.tokens for event in added)
     receivers = {event.session_id for event in added if event.tokens}
-    noted = _failures(events, failures)
+    outcomes = Counter(event.outcome for event in events if event.kind == "gate")
+    noted = [(event.at, event.detail) for event in events if event.kind == "failure"]
+    failures = sorted((*failed, *noted))
+    last_failure = ""
+    if failures:
+        at, text = failures[-1]
+        moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+        last_failure = mask_text(f"{moment} {text}")
     return HostReport(
         host=host,
         sessions=len(warm) + len(cold),
@@ -111,23 +107,9 @@ def _host_report(
         is_random=bool(others),
         tokens_added=tokens,
         tokens_per_warm_session=tokens / len(receivers) if receivers else None,
-        prompted=_count(events, "ask"),
-        approved=_count(events, "allow"),
-        blocked=_count(events, "deny"),
-        failures=len(noted),
-        last_failure=mask_text(noted[-1]) if noted else "",
+        prompted=outcomes["ask"],
+        approved=outcomes["allow"],
+        blocked=outcomes["deny"],
+        failures=len(failures),
+        last_failure=last_failure,
     )
-
-
-def _count(events: Sequence[HostEvent], outcome: str) -> int:
-    return sum(event.kind == "gate" and event.outcome == outcome for event in events)
-
-
-def _failures(events: Sequence[HostEvent], failures: Sequence[HookFailure]) -> list[str]:
-    """Return all failures in words, oldest first."""
-    dated = [(one.at, f"{one.event}: {one.reason}") for one in failures]
-    dated += [(event.at, event.detail) for event in events if event.kind == "failure"]
-    return [
-        f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(at))} {text}"
-        for at, text in sorted(dated)
-    ]

@@ -2,12 +2,10 @@
 a part that cannot be served does not keep the others from it.
 """
 
-import fcntl
 import logging
 import math
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,9 +18,9 @@ from msgspec import Struct
 
 from journeyman.configuration import read_configuration
 from journeyman.facade.journeyman import Journeyman
-from journeyman.plugin.client import PROGRAM, Unanswered, child_environ, request
+from journeyman.plugin.client import PROGRAM, Unanswered, request
 from journeyman.plugin.gate import HostGate
-from journeyman.plugin.imports import ImportQueue
+from journeyman.plugin.imports import ImportSpool, start_detached
 from journeyman.plugin.installation.record import installed_python
 from journeyman.plugin.review_queue import ReviewQueue
 from journeyman.plugin.runs import host_jobs
@@ -40,7 +38,6 @@ log = logging.getLogger("journeyman.plugin")
 IDLE_S = 3_600.0
 """A process that a hook started ends after this long without a request."""
 
-_LARGEST_LOG = 1_000_000
 _TICK_S = 0.5
 _ASK_S = 2.0
 _HANDOVER_S = 10.0
@@ -130,21 +127,16 @@ class Resident:
     @contextmanager
     def _hooks(self) -> Iterator[HookServer]:
         settings = self._journeyman.settings
-        queue = ImportQueue(
-            settings.home,
-            settings.database,
-            learns=settings.hosts.learn,
-            on_learned=lambda: _warm_up(service),
-        )
+        imports = ImportSpool(settings.home, settings.database)
         reviews = ReviewQueue(settings.home, settings.database)
         is_on = settings.hosts.review != "off"
-        service = HostService(self._journeyman, imports=queue, reviews=reviews if is_on else None)
+        service = HostService(self._journeyman, imports=imports, reviews=reviews if is_on else None)
         service.parts, service.on_demand = self.parts, self._wanted.on_demand
         self._gate = service.gate
         if not self._wanted.on_demand:
             _end_on_demand(settings.home)
         with HookServer(service, settings.home) as server:
-            queue.start()
+            imports.start()  # what an earlier process left behind
             self.parts["hooks"] = server.path
             threading.Thread(target=_warm_up, args=(service,), name="warm-up", daemon=True).start()
             try:
@@ -192,40 +184,10 @@ def _end_on_demand(home: Path) -> None:
         time.sleep(_TICK_S / 10)
 
 
-def start_detached(home: Path, database: str) -> None:
-    """Start a resident process that outlives this one, unless one is being started, with the
-    interpreter that `hosts install` recorded. Its output goes to serve.log in the home.
-    """
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = home / "serve.log"
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        # The new process inherits the lock and holds it while it lives: many hooks at once must not
-        # start as many processes.
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(descriptor).st_size > _LARGEST_LOG:
-            os.ftruncate(descriptor, 0)
-        process = subprocess.Popen(  # noqa: S603 - this program
-            [installed_python(home), *PROGRAM[1:], "--home", str(home), "serve", "--on-demand"],
-            env={**child_environ(), "JOURNEYMAN_DATABASE": database},
-            cwd=home,
-            stdin=subprocess.DEVNULL,
-            stdout=descriptor,
-            stderr=descriptor,
-            start_new_session=True,
-        )
-        process.returncode = 0  # no one waits for it
-    except BlockingIOError:
-        pass
-    finally:
-        os.close(descriptor)
-
-
 def _warm_up(service: HostService) -> None:
-    """Load what openings need, without which the first one is slower, and tidy up."""
+    """Load what openings need, without which the first one is slower."""
     try:
-        service.openings.warm_up()
-        service.delete_old_events()
+        service.warm_up()
     except JourneymanError as error:
         log.warning("%s", error)
 
@@ -249,7 +211,8 @@ def run_operation(
             "the hook with `journeyman hosts remove`, or install it again."
         )
     if settings.hosts.start == "on-demand" and not is_locked(settings.home):
-        start_detached(settings.home, settings.database)
+        words = (installed_python(settings.home), *PROGRAM[1:], "--home", str(settings.home))
+        start_detached(settings.home, "serve", (*words, "serve", "--on-demand"), settings.database)
     caller = os.getppid()
     left_s = _LONGEST_CALL_S if until is None or math.isnan(until) else until - time.time()
     exchange = Exchange(

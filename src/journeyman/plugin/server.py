@@ -80,7 +80,7 @@ class HookServer:
         except BlockingIOError as error:
             self._release_lock()
             raise ServiceUnavailable(
-                f"Another process already answers hooks at {self.path}. `journeyman hosts list` "
+                f"Another process already answers hooks at {self.path}. `journeyman doctor` "
                 "shows its process id; stop it first."
             ) from error
 
@@ -153,7 +153,6 @@ class HookServer:
             Path(self.path).unlink()
         with self._changed:
             self._changed.wait_for(lambda: not self._active, _SETTLE_S)
-        self._service.stop_imports()  # before another process reads what is left of them
         self._release_lock()
 
     def __enter__(self) -> Self:

@@ -17,10 +17,9 @@ from journeyman.experience.warm_session import warm_session
 from journeyman.facade.journeyman import Journeyman
 from journeyman.models.embedder import Embedder
 from journeyman.plugin import hook_events
-from journeyman.plugin.client import is_noted
 from journeyman.plugin.gate import ALLOWED, DecisionWord, GateAnswer, GateCall, HostGate, Question
 from journeyman.plugin.hook_events import HookAnswer, HookInput
-from journeyman.plugin.imports import ImportQueue, import_detached
+from journeyman.plugin.imports import ImportSpool, Reported, add_usage
 from journeyman.plugin.installation.record import has_part
 from journeyman.plugin.openings import (
     LATE,
@@ -126,15 +125,13 @@ class RunMode(Struct, frozen=True, kw_only=True):
 
 
 class HostService:
-    """Runs the operations. Without `imports`, reported logs are imported by detached processes.
-    With `run`, it answers for one run only.
-    """
+    """Runs the operations. With `run`, it answers for one run only."""
 
     def __init__(
         self,
         journeyman: Journeyman,
         *,
-        imports: ImportQueue | None = None,
+        imports: ImportSpool | None = None,
         reviews: ReviewQueue | None = None,
         run: RunMode | None = None,
         clock: Callable[[], float] = time.time,
@@ -142,7 +139,9 @@ class HostService:
         self._journeyman = journeyman
         self._run = run
         self._kept = journeyman.host_sessions
-        self._imports, self._reviews = imports, reviews
+        settings = journeyman.settings
+        self._imports = imports or ImportSpool(settings.home, settings.database)
+        self._reviews = reviews
         self._clock = clock
         self.stopping = threading.Event()
         bots = run is not None and run.for_job
@@ -222,7 +221,7 @@ class HostService:
             return self._before_tool(event, exchange)
         if name in _IMPORT_EVENTS and event.transcript_path:
             if self._run is None:
-                self._import(event.transcript_path)
+                self._import(event.transcript_path, exchange)
                 if name == "SessionEnd" and self._reviews is not None:
                     self._reviews.put(exchange.host, event.session_id, ENDED_S)
             return None
@@ -242,7 +241,8 @@ class HostService:
             else:
                 kind, text = "hint", self._failure_hint(event, exchange)
         except LateAnswer as error:
-            if name == "SessionStart":  # the client notes it, and the first prompt makes up for it
+            if name == "SessionStart":  # the first prompt makes up for it
+                exchange.then(lambda: self.openings.take_back(exchange.host, session, before))
                 raise ServiceUnavailable("The opening was not ready in time.") from error
             self._note(exchange, session, "failure", "late", began=began, detail=name)
             return None
@@ -287,8 +287,7 @@ class HostService:
     def _prompt(self, event: HookInput, exchange: Exchange, before: HostSession | None) -> str:
         host, session, ends = exchange.host, event.session_id, exchange.ends - _MARGIN_S
         texts = []
-        home = str(self._journeyman.settings.home)
-        if before.reason == LATE if before else is_noted(home, host, session):
+        if before is not None and before.reason == LATE:
             texts.append(self._project_text(event, exchange))
         try:
             if event.is_request:
@@ -346,20 +345,14 @@ class HostService:
         if not report.path:
             raise WrongInput("The report of a changed log has no path.")
         if self._has(exchange, "import"):
-            self._import(report.path)
+            self._import(report.path, exchange)
             if report.session and self._reviews is not None:
                 self._reviews.put(exchange.host, report.session, IDLE_S)
         return {}
 
-    def _import(self, path: str) -> None:
-        if self._imports is not None:
-            self._imports.report(path)
-        else:
-            import_detached(self._journeyman.settings.home, path, os.environ)
-
-    def stop_imports(self) -> None:
-        if self._imports is not None:
-            self._imports.stop()
+    def _import(self, path: str, exchange: Exchange) -> None:
+        self._imports.add(Reported(path=path))
+        exchange.then(self._imports.start)
 
     def usage(self, used: SideUsage, exchange: Exchange) -> Any:
         counts = {
@@ -369,16 +362,13 @@ class HostService:
         key = f"{REPORTED_USAGE}{used.key or f'{used.task}:{now}'}"
         increment = Usage(key=key, model=used.model, task=used.task, at=now, **counts)
         source = source_of(exchange.host)
+        reported = Reported(session=used.session, source=source, usage=increment)
 
         def add() -> None:
-            session = self._journeyman.sessions.get(used.session).session
-            if session.source == source:
-                self._journeyman.accounting.add(session.id, increment)
+            if not add_usage(self._journeyman, reported):
+                self._imports.add(reported)  # until the session is imported
 
-        if (imports := self._imports) is not None:
-            exchange.then(lambda: imports.after_import(add))
-        else:
-            add()
+        exchange.then(add)
         return {}
 
     def tool(self, call: ToolCall, _exchange: Exchange) -> Any:
@@ -404,8 +394,13 @@ class HostService:
             "subagents": settings.hosts.subagents,
         }
 
-    def delete_old_events(self) -> None:
-        """Delete events that no report needs any more."""
+    def learned(self, _nothing: dict[str, Any], exchange: Exchange) -> Any:
+        exchange.then(self.warm_up)
+        return {}
+
+    def warm_up(self) -> None:
+        """Load what openings need, and delete events that no report needs any more."""
+        self.openings.warm_up()
         self._kept.delete_old_events(self._clock())
 
     def _note(
@@ -447,6 +442,7 @@ _OPERATIONS: dict[str, tuple[Any, Callable[[HostService, Any, Exchange], Any]]] 
     "usage": (SideUsage, HostService.usage),
     "tool": (ToolCall, HostService.tool),
     "failure": (Report, HostService.failure),
+    "learned": (dict[str, Any], HostService.learned),
     "status": (dict[str, Any], HostService.status),
 }
 OPERATIONS = tuple(_OPERATIONS)

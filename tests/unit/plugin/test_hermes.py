@@ -424,22 +424,6 @@ def test_denials_and_unknown_decisions(tmp_path: Path) -> None:
             assert called(plugged(folder), "git push") == expected
 
 
-def test_what_hermes_denies_itself_is_not_asked_about(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    approval = ModuleType("tools.approval")
-    approval.detect_hardline_command = lambda command: (command == "rm -rf /", "x")  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tools.approval", approval)
-    monkeypatch.delenv("TERMINAL_ENV", raising=False)
-    with stand_in(tmp_path / "home", ok({"decision": "deny", "reason": "no"})) as received:
-        context = plugged(tmp_path / "home")
-        assert called(context, "rm -rf /") == {"command": "rm -rf /"}
-        assert received == []
-        assert called(context, "rm -rf /x") == "no"
-        monkeypatch.setenv("TERMINAL_ENV", "docker")  # there Hermes would let it run
-        assert called(context, "rm -rf /") == "no"
-
-
 def test_hermes_asks_the_person_at_its_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

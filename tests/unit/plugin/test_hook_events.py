@@ -26,7 +26,6 @@ from tests.host_service import (
 
 from journeyman.plugin.gate import GateAnswer
 from journeyman.plugin.hook_events import HookInput, permission
-from journeyman.plugin.imports import ImportQueue
 from journeyman.plugin.installation.record import Record, write_record
 from journeyman.plugin.opening_parts import explain_session
 from journeyman.records.errors import WrongInput
@@ -318,14 +317,14 @@ class TestGate:
 
 class TestImports:
     def test_ends_of_turns_are_reported(self, experience: Experience, tmp_path: Path) -> None:
-        queue = ImportQueue(tmp_path, "", learns=False)  # not started: it only collects
-        with opened(experience, tmp_path, imports=queue) as desk:
+        reported = tmp_path / "home/imports.jsonl"
+        with opened(experience, tmp_path) as desk:
             for number, (event, host) in enumerate(
                 [("Stop", "claude-code"), ("SessionEnd", "claude-code"), ("Stop", "codex")]
             ):
                 path = str(tmp_path / f"{number}.jsonl")
                 assert desk.hook(event, host=host, transcript_path=path) is None
-                assert len((tmp_path / "imports.jsonl").read_text().split()) == number + 1
+                assert len(reported.read_text().split()) == number + 1
             assert desk.ask("import", "opencode", session="s", path="/logs/opencode.db") == {}
-            assert len((tmp_path / "imports.jsonl").read_text().split()) == 4
+            assert len(reported.read_text().split()) == 4
             assert desk.events == []

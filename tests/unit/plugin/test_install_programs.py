@@ -1,30 +1,23 @@
-"""The programs of hosts on this machine, and the service."""
+"""The programs of hosts on this machine."""
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import pytest
 from tests.program import PYTHON_SCRIPT
 from tests.tables import table
 
 from journeyman.hosts.codex import hook_hash
 from journeyman.hosts.programs import find_program, host_file
-from journeyman.plugin.installation.codex_trust import states, steps
+from journeyman.plugin.installation.codex_trust import states
 from journeyman.plugin.installation.hermes_environment import (
     HermesEnvironment,
     find_environment,
     find_interpreter,
 )
-from journeyman.plugin.installation.hook_probe import FiredHook
-from journeyman.plugin.installation.service_unit import service_file
 from journeyman.version import __version__
-
-PROGRAM = ("/opt/py/bin/python", "-P", "-m", "journeyman", "--home", "/h", "serve")
 
 
 def write_program(path: Path, text: str) -> Path:
@@ -114,53 +107,16 @@ def test_codex_runs_only_hooks_that_a_person_trusts(tmp_path: Path) -> None:
     groups = [{"hooks": [other]}, {"hooks": [own]}]
     hooks = tmp_path / "hooks.json"
     hooks.write_text(json.dumps({"hooks": {"Stop": groups}}))
-    (untrusted,) = steps(tmp_path)
-    assert untrusted.text.endswith("before you trust them: Stop (untrusted).")
+    assert states(tmp_path) == {"Stop": "untrusted"}
 
     digest = hook_hash("stop", groups[1], own)
     config = tmp_path / "config.toml"
     trusted = f'[hooks.state."{hooks}:stop:1:0"]\ntrusted_hash = "{digest}"\n'
     config.write_text(trusted)
-    assert not [*steps(tmp_path)]
+    assert states(tmp_path) == {"Stop": ""}
     config.write_text(f"{trusted}enabled = false\n")
     assert states(tmp_path) == {"Stop": "disabled"}
     config.write_text(trusted.replace(digest, "sha256:0"))
     assert states(tmp_path) == {"Stop": "modified"}
     config.write_text("no settings")
     assert states(tmp_path) == {}
-
-
-@table("event", ["SessionStart", "PreToolUse"])
-def test_an_answer_is_judged(event: str) -> None:
-    assert FiredHook(event=event, ms=20.0).judge("codex").status == "ok"
-    broken = FiredHook(event=event, output="[]").judge("codex")
-    assert broken.advice.endswith("journeyman hosts install codex")
-
-
-class TestService:
-    def test_systemd_accepts_the_unit(self, tmp_path: Path) -> None:
-        analyzer = shutil.which("systemd-analyze")
-        if analyzer is None:
-            pytest.skip("systemd-analyze is not installed")
-        python = tmp_path / "a b" / "py$th%on"
-        python.parent.mkdir()
-        python.symlink_to(sys.executable)
-        program = (str(python), *PROGRAM[1:5], '/h/$x "quoted" 100%', "serve")
-        unit = service_file(program, {"HOME": str(tmp_path)})
-        assert unit.path == tmp_path / ".config/systemd/user/journeyman.service"
-        unit.path.parent.mkdir(parents=True)
-        unit.path.write_bytes(unit.content)
-        checked = subprocess.run(
-            [analyzer, "--user", "verify", str(unit.path)],
-            env={"XDG_RUNTIME_DIR": str(tmp_path), "PATH": os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (checked.returncode, checked.stderr) == (0, "")
-
-    def test_the_unit_runs_this_home(self) -> None:
-        unit = service_file(PROGRAM, {"XDG_CONFIG_HOME": "/c"})
-        assert unit.path == Path("/c/systemd/user/journeyman.service")
-        line = "ExecStart=/opt/py/bin/python -P -m journeyman --home /h serve\n"
-        assert line in unit.content.decode()

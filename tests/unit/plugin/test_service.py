@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from tests.waiting import LONGEST_S, deadline, until
 
 from journeyman.plugin import client
 from journeyman.plugin.client import Unanswered, request, socket_path
-from journeyman.plugin.imports import ImportQueue
+from journeyman.plugin.imports import ImportSpool, ImportWorker, Reported
 from journeyman.plugin.installation.record import Record, write_record
 from journeyman.plugin.server import HookServer
 from journeyman.plugin.service import OPERATIONS, Exchange
@@ -71,6 +70,7 @@ class TestRequests:
             "tool": {"name": "warm_session", "arguments": {"action": "list"}},
             "failure": {"session": "s", "event": "opening", "reason": "it broke"},
             "status": {},
+            "learned": {},
         }
         assert bodies.keys() | {"usage"} == set(OPERATIONS)
         for host in HOSTS:
@@ -112,38 +112,30 @@ class TestOperations:
         assert ask(action="unheard of")["success"] is False
 
     def test_usage_waits_for_its_session(self, experience: Experience, tmp_path: Path) -> None:
-        queue = ImportQueue(tmp_path, "", learns=False, quiet_s=0.0, program=NOTHING)
         tokens = {"input_tokens": 100, "output_tokens": 20, "cache_read_tokens": 7}
-        with opened(experience, tmp_path, imports=queue) as desk:
+        with opened(experience, tmp_path) as desk:
             for key in ("one", "one", "two"):
                 answer = desk.ask("usage", session="later", key=key, model="m", **tokens)
                 assert answer == {}
             desk.ask("usage", "codex", session="later", key="three", **tokens)
+            desk.ask("usage", session="never", key="four", **tokens)
             sessions = desk.journeyman.sessions
             desk.journeyman.record(conversation(TASK, []), source="hermes", session_id="later")
             assert [one for one in sessions.usage("later") if one.task] == []
-            with started(queue):
-                queue.report("/some/log")
-                until(lambda: any(one.task for one in sessions.usage("later")))
+            spool = ImportSpool(tmp_path / "home", "", program=NOTHING)
+            spool.add(Reported(path="/some/log"))
+            ImportWorker(
+                desk.journeyman, spool, quiet_s=0.0, learn_quiet_s=0.0, program=NOTHING
+            ).run()
             stored = [one for one in sessions.usage("later") if one.task == "background_review"]
             assert sorted(one.key.rpartition("/")[2] for one in stored) == ["one", "two"]
             assert {(one.input_tokens, one.output_tokens) for one in stored} == {(100, 20)}
+            assert [one.session for one in spool.read()] == ["never"]
 
     def test_a_session_that_is_there_gets_its_usage_at_once(self, desk: Desk) -> None:
         desk.journeyman.record(conversation(TASK, []), source="hermes", session_id="known")
         desk.ask("usage", session="known", input_tokens=5)
         assert [one.input_tokens for one in desk.journeyman.sessions.usage("known")] == [5]
-        with pytest.raises(WrongInput):
-            desk.ask("usage", session="unknown", input_tokens=5)
-
-
-@contextmanager
-def started(queue: ImportQueue) -> Iterator[None]:
-    queue.start()
-    try:
-        yield
-    finally:
-        queue.stop()
 
 
 class TestServer:

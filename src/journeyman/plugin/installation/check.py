@@ -2,101 +2,104 @@
 back, how fast, and what to do if something is wrong.
 """
 
+import json
 import secrets
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from journeyman.confirm.service_options import FOREIGN_SERVICE, home_id, probe
 from journeyman.facade.finding import Finding
 from journeyman.facade.journeyman import Journeyman
 from journeyman.plugin.engines import engine_finding
 from journeyman.plugin.installation.file_change import read_file
-from journeyman.plugin.installation.hermes_environment import PLUGIN
-from journeyman.plugin.installation.hook_probe import find_resident, fire
-from journeyman.plugin.installation.hooks_file import own_hooks
-from journeyman.plugin.installation.installer import ADD_APPROVER, Installer, known_host
-from journeyman.plugin.installation.record import SERVICE, Record, read_record
-from journeyman.plugin.installation.status import HostStatus, host_status, host_steps
+from journeyman.plugin.installation.hooks_file import OTHERWISE, own_hooks
+from journeyman.plugin.installation.installer import ADD_APPROVER, Installer
+from journeyman.plugin.installation.record import Record, read_record
+from journeyman.plugin.installation.status import host_status, resident_finding
 from journeyman.plugin.installation.targets import HooksTarget
-from journeyman.records.errors import ConfirmationRefused, JourneymanError
-from journeyman.records.host import HOSTS, Host
-from journeyman.version import __version__
+from journeyman.records.errors import ConfirmationRefused, JourneymanError, OutsideProblem
+from journeyman.records.host import Host
 
 _UNKNOWN_ID = "0" * 32
 _CHECKED = ("SessionStart", "UserPromptSubmit", "PreToolUse")
+_EVENT_LIMIT_S = 30.0
 
 
-def check(installer: Installer, journeyman: Journeyman, name: str) -> list[Finding]:
-    """Return what a check of a host, or of the service, has found."""
-    status = host_status(installer, name)
-    engines = [engine_finding(installer, host) for host in HOSTS if host == name]
-    findings = [*engines, *_check_status(status)]
-    if status.state in ("not installed", "unreadable"):
+def check(installer: Installer, journeyman: Journeyman, host: Host) -> list[Finding]:
+    """Return what a check of a host has found. Raise OutsideProblem if nothing is installed."""
+    status = host_status(installer, host)
+    if status.state == "not installed":
+        raise OutsideProblem(f"Journeyman is not installed in {status.file}. Run: {status.advice}")
+    findings = [engine_finding(installer, host), status.finding]
+    if status.state == "unreadable":
         return findings
-    record = read_record(installer.home, name) or Record(host=name)
-    if name in ("claude-code", "codex"):
+    target = installer.target(host)
+    if isinstance(target, HooksTarget):
         session = f"journeyman-check-{secrets.token_hex(6)}"
-        findings += _check_hooks(installer, known_host(name), session)
-        journeyman.host_sessions.erase(name, [session])
-    findings += _check_use(installer, name)
-    findings += _check_resident(installer)
-    if "gate" in record.parts:
+        findings += _fire_hooks(target, session, installer.environ)
+        journeyman.host_sessions.erase(host, [session])
+    findings.append(resident_finding(installer.home))
+    record = read_record(installer.home, host)
+    if record is not None and "gate" in record.parts:
         findings.append(_check_confirmations(installer, journeyman, record))
-    if name == SERVICE and not installer.around.unit.is_enabled:
-        start = installer.around.unit.start
-        findings.append(Finding("unit", "note", "It is not enabled.", start))
     return findings
 
 
-def _check_status(status: HostStatus) -> Iterator[Finding]:
-    if status.state == "installed":
-        parts = f"{', '.join(status.parts)} in " if status.parts else ""
-        yield Finding("installation", "ok", f"{parts}{status.file}")
-    elif status.state == "not installed":
-        found = f"Journeyman is not installed in {status.file}."
-        yield Finding("installation", "problem", found, f"journeyman hosts install {status.name}")
-    else:
-        yield Finding("installation", "problem", status.problem, status.advice)
-
-
-def _check_use(installer: Installer, name: str) -> Iterator[Finding]:
-    """Ask Codex and Hermes whether they use what is installed."""
-    if name not in ("codex", "hermes") or not installer.program(known_host(name)).path:
-        return
-    what = "trust" if name == "codex" else "plugin"
-    steps = host_steps(installer, name)
-    for step in steps:
-        yield Finding(what, "problem", step.text, step.advice)
-    if not steps:
-        found = "Codex trusts all hooks." if name == "codex" else f"Hermes has {PLUGIN} enabled."
-        yield Finding(what, "ok", found)
-
-
-def _check_resident(installer: Installer) -> Iterator[Finding]:
-    """Yield whether the resident process answers."""
-    what, process = "resident process", find_resident(installer.home)
-    if process is None:
-        advice = "To have it always ready: journeyman hosts install service"
-        yield Finding(what, "note", "No resident process is running.", advice)
-    elif process.ms is None:
-        yield Finding(what, "problem", process.problem, process.advice)
-    else:
-        found = f"Journeyman {process.version} answers in {process.ms:.0f} ms"
-        found += f", process {process.pid}."
-        is_current = process.version == __version__
-        advice = f"End it, so that version {__version__} takes its place: kill {process.pid}"
-        yield Finding(what, "ok", found) if is_current else Finding(what, "problem", found, advice)
-
-
-def _check_hooks(installer: Installer, host: Host, session: str) -> Iterator[Finding]:
-    """Run the configured hooks as the host would, and yield what they answered."""
-    target = installer.target(host)
-    assert isinstance(target, HooksTarget)
+def _fire_hooks(target: HooksTarget, session: str, environ: Mapping[str, str]) -> Iterator[Finding]:
     settings = target.settings(read_file(target.path))
     if settings.get("disableAllHooks"):
         yield Finding("settings", "problem", "disableAllHooks is set: no hook runs.")
-    hooks = {event: hook for event, hook in own_hooks(settings).items() if event in _CHECKED}
-    for event, hook in hooks.items():
-        yield fire(event, hook, session, installer.environ).judge(host)
+    for event, hook in own_hooks(settings).items():
+        if event in _CHECKED:
+            yield _fire(target.name, event, hook, session, environ)
+
+
+def _fire(
+    host: str, event: str, hook: Mapping[str, Any], session: str, environ: Mapping[str, str]
+) -> Finding:
+    """Run a hook as its host does, by a shell and with JSON on standard input, and return what the
+    host would make of its answer.
+    """
+    body = {
+        "session_id": session,
+        "transcript_path": "",
+        "cwd": str(Path.cwd()),
+        "hook_event_name": event,
+        "permission_mode": "default",
+        "source": "startup",
+        "prompt": "Run the tests.",
+        "tool_name": "Bash",
+        "tool_input": {"command": "true"},
+        "tool_use_id": f"toolu_{session}",
+    }
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(  # noqa: S603 - what the host would run
+            ["/bin/sh", "-c", hook["command"].partition(OTHERWISE)[0]],
+            input=json.dumps(body).encode(),
+            env=dict(environ),
+            capture_output=True,
+            timeout=_EVENT_LIMIT_S,
+            check=False,
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip()[-200:]
+            raise OutsideProblem(f"The hook exited with {done.returncode}: {said}")
+        answer = json.loads(done.stdout or b"{}").get("hookSpecificOutput", {})
+    except (OSError, subprocess.SubprocessError, ValueError, JourneymanError) as error:
+        advice = f"Install it again, then repeat the check: journeyman hosts install {host}"
+        return Finding(event, "problem", str(error), advice)
+    ms = (time.perf_counter() - began) * 1_000
+    if answer.get("permissionDecision") == "deny":
+        found = f"It blocks a harmless call: {answer.get('permissionDecisionReason')}"
+        return Finding(event, "problem", found, "journeyman serve")
+    found = f"adds {len(answer.get('additionalContext', '')):,} characters."
+    if event == "PreToolUse":
+        found = "lets a harmless call pass."
+    return Finding(event, "ok", f"answered in {ms:.0f} ms, {found}")
 
 
 def _check_confirmations(installer: Installer, journeyman: Journeyman, record: Record) -> Finding:

@@ -4,36 +4,12 @@ word; its settings have the hash of each that they have. The trust itself is for
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from journeyman.hosts.codex import event_key, hook_hash
 from journeyman.plugin.installation.hooks_file import is_own_command
-
-_HOW_TO_TRUST = (
-    "Start `codex` in a terminal: it says that hooks need review. Look at the commands, then "
-    "choose to trust them; `/hooks` shows them later."
-)
-
-
-class Step(Struct, frozen=True, kw_only=True):
-    """Something that is left for a person to do: why, in sentences, and the command, or how it is
-    done without one.
-    """
-
-    text: str
-    advice: str
-
-
-def steps(folder: Path) -> Iterator[Step]:
-    """Return what makes Codex run Journeyman's hooks, which are in its folder."""
-    skipped = [f"{event} ({state})" for event, state in states(folder).items() if state]
-    if skipped:
-        text = f"Codex does not run these hooks before you trust them: {', '.join(skipped)}."
-        yield Step(text=text, advice=_HOW_TO_TRUST)
 
 
 def states(folder: Path) -> dict[str, str]:

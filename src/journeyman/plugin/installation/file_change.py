@@ -5,7 +5,6 @@ else changed since stays.
 import difflib
 import hashlib
 import shlex
-import stat
 from pathlib import Path
 
 from msgspec import Struct
@@ -80,28 +79,11 @@ def file_record(change: FileChange, copy: Path) -> FileRecord:
     )
 
 
-def refuse_read_only(change: FileChange) -> None:
-    """Raise OutsideProblem if the owner has made the file read-only: it could be replaced, but
-    someone does not want that.
-    """
-    try:
-        mode = change.path.stat().st_mode
-    except OSError:
-        return  # there is no file yet, or writing it says why it cannot be written
-    if not mode & stat.S_IWUSR:
-        raise OutsideProblem(
-            f"{change.path} is read-only. Nothing was changed. Make it writable (chmod u+w "
-            f"{shlex.quote(str(change.path))}) and run the command again, or make by hand the "
-            "change that --print shows."
-        )
-
-
 def apply(change: FileChange) -> None:
     """Write or delete the file, through a symbolic link if it is one. Raise OutsideProblem if it
     cannot be written, or is no longer what it was when the change was planned.
     """
     path, target = change.path, change.path.resolve()
-    refuse_read_only(change)
     if read_file(path) != change.before:
         raise OutsideProblem(
             f"{path} was changed by another program in the meantime. Nothing was changed; run the "

@@ -24,7 +24,6 @@ from journeyman.plugin.installation import file_change
 from journeyman.plugin.installation.file_change import FileChange
 from journeyman.plugin.installation.hermes_environment import HermesEnvironment, find_environment
 from journeyman.plugin.installation.record import (
-    SERVICE,
     Record,
     copy_path,
     delete_record,
@@ -40,7 +39,6 @@ from journeyman.plugin.installation.targets import (
     Target,
     hermes_run_plugin,
     host_target,
-    service_target,
 )
 from journeyman.records.errors import JourneymanError, OutsideProblem, WrongInput
 from journeyman.records.host import HOSTS, Host
@@ -50,7 +48,6 @@ from journeyman.version import __version__
 if TYPE_CHECKING:
     from journeyman.confirm.administration import Administration
 
-NAMES: tuple[str, ...] = (*HOSTS, SERVICE)
 ADD_APPROVER = "journeyman confirm approver add NAME"
 _BY = "hosts install"
 _COMMAND_S = 60.0
@@ -113,9 +110,7 @@ class Installer:
         return find_environment(path, self.environ) if path else None
 
     def target(self, name: str, parts: Collection[str] = PARTS) -> Target:
-        """Return what is installed under a name. Raise WrongInput."""
-        if name == SERVICE:
-            return service_target(self.around)
+        """Return what is installed into a host. Raise WrongInput for another name."""
         host = known_host(name)
         is_hermes = host == "hermes"
         program = self.program(host).path if is_hermes else ""
@@ -147,8 +142,6 @@ class Installer:
                 f"No part is left to install into {name}. To take Journeyman out: journeyman hosts "
                 f"remove {name}"
             )
-        if name == SERVICE and sys.platform != "linux":
-            raise WrongInput("The service is a unit of systemd. Here, run `journeyman serve`.")
         target, record = self.target(name, parts), read_record(self.home, name)
         file = record.file if record else None
         if file is not None and file.path != str(target.path):
@@ -157,10 +150,7 @@ class Installer:
                 f"Remove it there first: journeyman hosts remove {name}"
             )
         change = target.plan_installation(file)
-        is_host = name != SERVICE
-        return Plan(
-            target=target, change=change, record=record, parts=tuple(parts) if is_host else ()
-        )
+        return Plan(target=target, change=change, record=record, parts=tuple(parts))
 
     def is_needed(self, plan: Plan) -> bool:
         """Return whether an installation would change anything. What others changed in the file
@@ -216,7 +206,6 @@ class Installer:
             if change.is_needed:
                 file_change.apply(change)
             return
-        file_change.refuse_read_only(change)
         if run_quietly(change.command, self.environ, timeout_s=_COMMAND_S) is None:
             raise OutsideProblem(
                 f"`{shlex.join(change.command)}` failed. Nothing was changed. Run it yourself to "
@@ -234,7 +223,7 @@ class Installer:
             token=base.token,
             agent=base.agent,
             parts=plan.parts,
-            gate_tools=self.around.settings.gate_tools if plan.parts else (),
+            gate_tools=self.around.settings.gate_tools,
             version=__version__,
             program=plan.target.program,
             file=file_change.file_record(plan.change, self._copy(plan.target)),
@@ -259,15 +248,11 @@ class Installer:
         """Carry out the plan of a removal; return what else there is to know. Raise OutsideProblem;
         nothing is changed then.
         """
-        name, record, unit = plan.target.name, plan.record, self.around.unit
-        if name == SERVICE and unit.is_enabled:
-            raise OutsideProblem(
-                f"The service is enabled. Nothing was changed. Stop it first: {unit.stop}"
-            )
+        record = plan.record
         self._apply(plan.change)
         if record is None:
             return ()
-        delete_record(self.home, name)
+        delete_record(self.home, record.host)
         if not record.agent or self._revoke(record.agent):
             return ()
         return (
@@ -303,9 +288,7 @@ class Installer:
         and machine.
         """
         host = plan.target.name
-        if host == SERVICE or "gate" not in plan.parts:
-            return "", ""
-        administration = self._administration()
+        administration = self._administration() if "gate" in plan.parts else None
         if administration is None:
             return "", ""
         agents = self._agents()
@@ -344,4 +327,4 @@ def known_host(name: str) -> Host:
     for host in HOSTS:
         if host == name:
             return host
-    raise WrongInput(f"There is no host {name!r}. Choose from: {', '.join(NAMES)}.")
+    raise WrongInput(f"There is no host {name!r}. Choose from: {', '.join(HOSTS)}.")

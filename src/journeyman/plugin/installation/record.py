@@ -11,9 +11,6 @@ from msgspec import Struct
 
 from journeyman.text.atomic_write import replace_file
 
-SERVICE = "service"
-"""The name under which the service is installed, beside those of hosts."""
-
 _FOLDER = "hosts"
 
 

@@ -24,8 +24,7 @@ from journeyman.plugin.installation.hooks_file import (
     with_hooks,
     without_hooks,
 )
-from journeyman.plugin.installation.record import SERVICE, FileRecord
-from journeyman.plugin.installation.service_unit import UNIT_MARK, ServiceFile, service_file
+from journeyman.plugin.installation.record import FileRecord
 from journeyman.records.errors import OutsideProblem
 from journeyman.records.host import Host
 from journeyman.settings import HostsSettings
@@ -73,14 +72,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
         """The command line of the resident process. Modules in the current folder are not used."""
         return (self.python, "-P", "-m", "journeyman", "--home", str(self.home), "serve")
 
-    @property
-    def unit(self) -> ServiceFile:
-        """The service that runs the resident process."""
-        return service_file(self.server, self.environ)
-
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What is installed under a name: a host, or the service. `program` is as in its record."""
+    """What is installed into a host. `program` is as in its record."""
 
     name: str
     title: str
@@ -275,16 +269,3 @@ def hermes_run_plugin(settings: HostsSettings) -> bytes:
     package = str(resources.files("journeyman").joinpath("__init__.py"))
     values = (package, settings.gate_tools, settings.subagents)
     return (_HERMES_RUN_PLUGIN % values).encode()
-
-
-def service_target(around: Surroundings) -> Target:
-    """Return what is installed as the service."""
-    unit = around.unit
-    return OwnFile(
-        name=SERVICE,
-        title="the service",
-        path=unit.path,
-        program=around.server,
-        content=unit.content,
-        mark=UNIT_MARK,
-    )
