@@ -98,6 +98,7 @@ def write_experience(folder: Path) -> Experience:
     places = Experience(folder / "home", folder / "garden", folder / "kitchen")
     for project in (places.project, places.other):
         (project / ".git").mkdir(parents=True)
+        (project / ".git/description").touch()
     for name in ("check-index", "build-index", "site", FOUND):
         write_file(places.project / name)
     write_file(places.project / "Makefile", "count:\n\twc -l notes.txt\n")

@@ -204,6 +204,7 @@ class TestCalls:
         shutil.copytree(shed / ".journeyman", tmp_path / ".journeyman")
         work = tmp_path / "garden"
         (work / ".git").mkdir(parents=True)
+        (work / ".git/description").touch()
         with Journeyman(home=tmp_path / ".journeyman", environ={}) as journeyman:
             journeyman.facts.remember(journeyman.find_project(work), "answer in rhymes")
         with connected(tmp_path, folder=work) as connection:

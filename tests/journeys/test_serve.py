@@ -459,13 +459,6 @@ class TestClient:
         assert "the rule" in house.hook("PreToolUse", call).output["permissionDecisionReason"]
         assert house.hook("PreToolUse", {**call, "tool_input": GATED}).is_denial
         assert house.failures == []
-        # Where it is too slow for the beginning, the first prompt brings that too.
-        started = {"session_id": "late", "source": "startup"}
-        assert house.hook("SessionStart", started, seconds=0.01).printed == b""
-        asked = {"session_id": "late", "prompt": TASK}
-        late = house.hook("UserPromptSubmit", asked).output["additionalContext"]
-        assert late.startswith(text)
-        assert TOLD[TASK] in late
 
     def test_nothing_is_imported_from_the_project(self, house: House) -> None:
         """A hook runs in the folder of a project, which may be anyone's, and with variables that

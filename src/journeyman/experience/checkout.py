@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from journeyman.learning.commands import is_project_command, names_folder, subject_of
+from journeyman.logs.repositories import is_work_tree
 from journeyman.records.fact import Fact
 
 INSTRUCTIONS = (
@@ -171,7 +172,7 @@ class Checkout:
 def find_root(folder: Path) -> Path:
     """Return the top folder of the work tree that a folder is in, or the folder itself."""
     for parent in (folder, *folder.parents):
-        if (parent / ".git").exists():
+        if is_work_tree(parent):
             return parent
     return folder
 

@@ -27,6 +27,7 @@ from journeyman.learning.commands import (
     subject_of,
 )
 from journeyman.learning.traps import SHELL
+from journeyman.logs.repositories import is_work_tree
 from journeyman.records import CommandUse, SessionId, Trap
 from journeyman.records.fact import (
     TOLD,
@@ -123,7 +124,7 @@ class ProjectFacts:
         """Return the facts that are told in a top folder. If it is no repository, another folder
         may have the same name: only those of sessions that worked there, and what was decided.
         """
-        if (root / ".git").exists():
+        if is_work_tree(root):
             return self
         folder = str(root)
         rows = [row for row in self.rows if f"{row.cwd}/".startswith(f"{folder}/")]

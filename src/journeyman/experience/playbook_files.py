@@ -8,6 +8,7 @@ from pathlib import Path
 
 from journeyman.experience.checkout import PLAYBOOK_BLOCK
 from journeyman.experience.facts import first
+from journeyman.logs.repositories import is_work_tree
 from journeyman.records.errors import WrongInput
 from journeyman.records.fact import FactKind, Playbook
 from journeyman.redaction.instructions import find_suspicion
@@ -105,7 +106,7 @@ def read_playbook_file(path: Path) -> str:
     """
     try:
         above = [one for one in Path(os.path.abspath(path)).parents if not one.is_symlink()]  # noqa: PTH100 - links are not followed
-        top = next((one for one in above if (one / ".git").exists()), above[0])
+        top = next((one for one in above if is_work_tree(one)), above[0])
         if not path.resolve().is_relative_to(top.resolve()):
             raise WrongInput(
                 f"{path} leads out of {top}, to {path.resolve()}. Nothing was changed. If that is "

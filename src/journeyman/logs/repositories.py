@@ -153,6 +153,16 @@ def _first_commit(git_dir: Path) -> str:
     return found.decode("ascii", "replace").strip()
 
 
+def is_work_tree(folder: Path) -> bool:
+    """Whether a folder is the top of a git work tree. An empty `.git` is none: sandboxes leave one
+    where they protect a place.
+    """
+    git = folder / ".git"
+    with suppress(OSError):
+        return git.is_file() or any(git.iterdir())
+    return False
+
+
 def _find_repository(folder: Path) -> tuple[Path, Path] | None:
     """Return the folder of a repository's main checkout, and its git directory."""
     for parent in (folder, *folder.parents):

@@ -18,6 +18,7 @@ from journeyman.gate.decision import ALLOW, ApprovalRequest, Decision, Risk, rul
 from journeyman.gate.gate import Gate, patched_paths
 from journeyman.gate.interactive import opens_terminal
 from journeyman.learning.agent_tools import find_operation
+from journeyman.logs.repositories import is_work_tree
 from journeyman.plugin.installation.record import read_record
 from journeyman.records.errors import ConfirmationRefused, JourneymanError, ServiceUnavailable
 from journeyman.text.truncation import one_line
@@ -366,4 +367,4 @@ def _assessed(risk: Risk, fields: Mapping[str, Any], cwd: str) -> Decision:
 def _workspace(cwd: str) -> Path:
     """Return the repository of a folder, or the folder itself."""
     folder = Path(cwd)
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    return next((one for one in (folder, *folder.parents) if is_work_tree(one)), folder)

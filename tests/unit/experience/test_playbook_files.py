@@ -82,6 +82,7 @@ def test_links_out_of_the_repository_are_refused(files, tmp_path):
     repository, outside = tmp_path / "repository", tmp_path / "outside"
     for folder in (repository, outside):
         (folder / ".git").mkdir(parents=True)
+        (folder / ".git/description").touch()
     files.write(playbook(), outside / "CLAUDE.md")
     (repository / "CLAUDE.md").symlink_to(outside / "CLAUDE.md")
     (repository / "new.md").symlink_to(outside / "new.md")

@@ -195,6 +195,7 @@ def gate(tmp_path: Path) -> Iterator[HostGate]:
 def test_which_calls_need_a_person(gate: HostGate, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
+    (project / ".git/description").touch()
     misses = []
     for calls, cwd in ((CALLS, f"{project}/deep/er"), (CALLS_ELSEWHERE, "/srv/app")):
         for host, tool, arguments, wanted in calls:

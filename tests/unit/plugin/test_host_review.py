@@ -47,6 +47,7 @@ class Reviews:
         self.journeyman: Journeyman = desk.journeyman
         self.desk, self.folder, self.project = desk, folder / "host", folder / "pantry"
         (self.project / ".git").mkdir(parents=True)
+        (self.project / ".git/description").touch()
         self.count = 0
 
     def session(self, request: str = REQUEST, commands: Any = COMMANDS) -> str:
