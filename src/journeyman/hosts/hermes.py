@@ -63,6 +63,7 @@ _TOO_OLD = "This Hermes does not load the plugin of a run. Update it: hermes upd
 _MANIFEST = f"name: {COMMAND}\nversion: '1'\nkind: backend\n"
 """Hermes loads a plugin of this kind, in its own folder, without a setting."""
 _TICK_NS = 50_000_000
+_LAST_LOOKS, _LAST_LOOK_S = 10, 0.2
 _CONTEXT_LENGTH = re.compile(
     r"^model:[ \t]*\n(?:[ \t]+.*\n)*?[ \t]+context_length:[ \t]*(\d+)", re.MULTILINE
 )
@@ -161,6 +162,7 @@ class HermesReading(Reading):
         self._page, self._environ = page, environ
         self._path: Path | None = None
         self._written: tuple[int, ...] = ()
+        self._is_read = False
         self._is_complete = True
         self._error = self._reason = self._answer = self._finish = ""
         self._messages: dict[str, Message] = {}
@@ -216,7 +218,9 @@ class HermesReading(Reading):
             return False
         try:
             found = [*read_session(LogFile(self._path), self.session)]
+            self._is_read = True
         except LogUnreadable:  # locked: it is read again soon
+            self._is_read = False
             return False
         # A write within the same tick of the clock would not show.
         if max(written) < time.time_ns() - _TICK_NS:
@@ -237,7 +241,18 @@ class HermesReading(Reading):
         counts = {name: added(name, self._usage) for name in Tokens.__struct_fields__}
         self.tokens = Tokens(**counts)
 
+    def _read_to_the_end(self) -> None:
+        """Read the session once more after the run: it may have been locked at the last look."""
+        for _ in range(_LAST_LOOKS):
+            self._written = ()
+            for _step in self.look():
+                pass
+            if self._is_read or self._path is None:
+                return
+            time.sleep(_LAST_LOOK_S)
+
     def result(self, exit_code: int, errors: str) -> RunResult:
+        self._read_to_the_end()
         if exit_code == 0 and not self._is_complete:
             return self.report("turns", reason="Hermes' limit of requests was reached.")
         if exit_code == 0 and self._answer.strip():
