@@ -87,8 +87,6 @@ _LIMITS = ("turns", "tokens", "cost_usd", "seconds")
 )
 @flag("--network", "journeyman: allow the agent's commands to use the network.")
 @option("--tag", "journeyman: tag for the session; repeatable.", dest="tags", multiple=True)
-@click.option("--owner", hidden=True, default="run")
-@click.option("--hold", is_flag=True, hidden=True)
 def run(journeyman: Journeyman, *, task: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Have an agent do TASK in this folder: Claude Code, Codex, Hermes, opencode, or journeyman.
 
@@ -157,9 +155,8 @@ def _host_runner(
     return HostRun(
         journeyman,
         engine,
-        owner=options["owner"],
         warm=options["warm"] == "auto",
-        approver=None if options["hold"] else display.ask,
+        approver=display.ask,
         notify=display.notify,
     )
 
