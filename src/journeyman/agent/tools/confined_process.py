@@ -124,8 +124,7 @@ def _enter_root(mounts: Sequence[tuple[str, str, bool]], links: Mapping[str, str
         _mount(kind, path)
     for source, path, is_writable in mounts:
         old, place = Path(f"/old{source}"), Path(path)
-        folder = place if old.is_dir() else place.parent
-        folder.mkdir(parents=True, exist_ok=True)
+        (place if old.is_dir() else place.parent).mkdir(parents=True, exist_ok=True)
         if not place.exists():
             place.touch()
         bound = _libc.mount(os.fsencode(old), os.fsencode(place), None, _BIND, None)

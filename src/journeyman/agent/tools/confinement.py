@@ -83,7 +83,10 @@ class ConfinementPolicy(Struct, frozen=True, kw_only=True):
             if Path(target).exists() and not _is_below(target, mounts):
                 mounts[target] = (target, target, False)
             if _is_below(target, mounts) and not _is_below(path, (*mounts, *links)):
-                links[path] = target
+                if _is_below(path, [_TEMPORARY]):  # a link would stay there for the next command
+                    mounts[path] = (target, path, False)
+                else:
+                    links[path] = target
         mounts.setdefault(_TEMPORARY, (self.temporary, _TEMPORARY, True))
         return [mounts[path] for path in sorted(mounts)], links
 

@@ -126,6 +126,26 @@ def test_temporary_folder_is_private(confined, root):
     assert not Path("/tmp/own").exists()
 
 
+def test_programs_below_the_temporary_folder_work_again_and_again(confined, root):
+    """A virtual environment there has a link beside its programs: lib64, which is lib."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        prefix = Path(folder, "a venv")
+        (prefix / "bin").mkdir(parents=True)
+        (prefix / "lib").mkdir()
+        (prefix / "lib/part").write_text("found\n")
+        (prefix / "lib64").symlink_to("lib")
+        policy = msgspec.structs.replace(
+            confined.policy,
+            readable=(
+                *confined.policy.readable,
+                *(f"{prefix}/{name}" for name in ("bin", "lib", "lib64")),
+            ),
+        )
+        confined.policy = policy
+        outputs = [run(confined, f"cat '{prefix}/lib64/part'").output for _ in range(2)]
+    assert outputs == ["found\n"] * 2
+
+
 def test_commands_have_no_privileges(confined):
     output = run(confined, "grep -e NoNewPrivs -e CapEff /proc/self/status").output.split()
     assert output[2:] == ["NoNewPrivs:", "1"]
