@@ -243,11 +243,11 @@ def mode(home: HermesHome) -> str:
 
 
 def test_risky_calls_wait_for_a_person(tmp_path: Path) -> None:
-    """Denied, approved, changed, left alone, and one that Hermes itself denies."""
-    hardline = calls(shell("rm -rf /"))
+    """Denied, approved, changed, left alone, and one that no one may permit."""
+    forbidden = calls(shell("rm -rf /"))
     risky = [calls(shell(f"{RISKY} # {number}")) for number in range(4)]
     modes: list[str] = []
-    with ScriptedServer({TASK: [*risky[:3], hardline, risky[3], says("Done so far.")]}) as model:
+    with ScriptedServer({TASK: [*risky[:3], forbidden, risky[3], says("Done so far.")]}) as model:
         home = HermesHome(tmp_path, model)
         with serving(home, home.key) as resident:
 
@@ -276,7 +276,7 @@ def test_risky_calls_wait_for_a_person(tmp_path: Path) -> None:
     assert mode(home) == "0o750"
     assert "Not on a Friday." in results[0]["error"]
     assert results[1]["exit_code"] == results[2]["exit_code"] == 0
-    assert "BLOCKED (hardline)" in results[3]["error"]
+    assert "the rule delete.everything forbids it" in results[3]["error"]
     assert "no one decided in time" in results[4]["error"]
     assert (profile["refused"], profile["ok"], profile["calls"]) == (3, 2, 5)
 
