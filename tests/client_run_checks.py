@@ -60,7 +60,7 @@ def without_a_key_it_is_not_logged_in(runs: Runs) -> None:
         ran = run(runs, server, environ={runs.key: ""})
         asked = [one for one in server.requests if one.method == "POST"]
     assert (ran.result.status, asked) == ("not_logged_in", [])
-    assert ran.result.reason
+    assert ran.result.reason.endswith(f". To log in: {runs.page.log_in}")
 
 
 def without_the_program_nothing_runs(runs: Runs) -> None:

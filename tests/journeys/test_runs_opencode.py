@@ -161,6 +161,8 @@ def test_errors_of_the_provider(tmp_path: Path) -> None:
             folder.mkdir()
             result = OpencodeRuns(folder, model.base_url).ask("do it").result
         message = json.loads(answer.pieces[0])["error"]["message"]
+        if status == "not_logged_in":
+            message += ". To log in: opencode auth login"
         found.append(
             (result.status, result.reason, bool(result.session)) == (status, message, True)
         )

@@ -120,6 +120,9 @@ class HostRunner:
             runner=page.name,
             seconds=round(self._timer() - began, 3),
         )
+        if stopped is None and result.status == "not_logged_in":
+            said = result.reason.rstrip(".")
+            return replace(result, reason=f"{said}. To log in: {page.log_in}")
         if stopped is None:
             return result
         values = {name: getattr(request.limits, name) for name in request.limits.__struct_fields__}

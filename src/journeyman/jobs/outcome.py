@@ -131,7 +131,7 @@ def _stop_reason(result: RunResult) -> str:
     if page is None or status in ("not_installed", *_STATUSES):
         return said
     if status == "not_logged_in":
-        return f"{page.title} is not logged in: {said.rstrip('.')}. To log in: {page.log_in}"
+        return f"{page.title} is not logged in: {said}"
     if status == "rate_limited":
         return f"{page.title} has to wait: {said.rstrip('.')}. The job runs when it is next due."
     return f"{page.title}: {said}"

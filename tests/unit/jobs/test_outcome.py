@@ -189,7 +189,7 @@ def test_stop_reasons(stop: RunStatus, status: str) -> None:
     [
         ("failed", "Segmentation fault", "Codex: Segmentation fault"),
         ("model_failed", "stream lost", "Codex: stream lost"),
-        ("not_logged_in", "401", "Codex is not logged in: 401. To log in: codex login"),
+        ("not_logged_in", "401. To log in: x", "Codex is not logged in: 401. To log in: x"),
         ("rate_limited", "429.", "Codex has to wait: 429. The job runs when it is next due."),
         ("not_installed", "Install it so.", "Install it so."),
         ("not_logged_in", "", "The run ended: not logged in."),
