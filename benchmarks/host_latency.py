@@ -78,7 +78,8 @@ class Bench:
             self.tasks = [one.session.title for one in listed if one.session.title]
         print(f"{report.sessions} sessions learned, {len(self.tasks)} tasks in {self.project}")
         self.work = folder / "projects" / Path(self.project).name
-        self.work.mkdir(parents=True)
+        (self.work / ".git").mkdir(parents=True)  # a clone, where all of the project's facts hold
+        (self.work / ".git/description").touch()
         (self.home / "config.toml").write_text(
             _SETTINGS.format(port=_free_port(), page_port=_free_port())
         )
